@@ -117,7 +117,7 @@ why: install  ## Create stuck jobs on a real cluster, and write the output of `w
 	@$(BIN)/python -m tests.controlplane.build
 	@$(BIN)/python -m tests.support.stuck
 
-corpus: install  ## Regenerate the outcomes of the jobs in tests/corpus, and docs/real-jobs.md.
+corpus: install  ## Regenerate the outcomes of the jobs in tests/corpus, and docs/reference/real-jobs.md.
 	@$(BIN)/python -m tests.support.corpus
 
 examples: install  ## Regenerate the example of each framework with `mpijob-webhook init`.

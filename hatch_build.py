@@ -1,4 +1,4 @@
-"""Writes the commit into sdists and wheels that are built from it, if it is known."""
+"""Writes the source commit into sdists and wheels."""
 
 import json
 import os
@@ -13,25 +13,25 @@ FILE = "webhook/build.json"
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Called by hatchling for each sdist and wheel."""
+    """Hatchling calls this hook for each sdist and wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the file, unless it came with the sdist that a wheel is made of."""
-        known = commit(Path(self.root))
-        if version == "editable" or not known or Path(self.root, FILE).exists():
+        """Add the file. A wheel that is built from an sdist already has the file."""
+        source_commit = commit(Path(self.root))
+        if version == "editable" or not source_commit or Path(self.root, FILE).exists():
             return
-        written = Path(mkdtemp(), "build.json")
-        written.write_text(json.dumps({"commit": known}) + "\n", encoding="utf-8")
-        build_data["force_include"][str(written)] = FILE
+        path = Path(mkdtemp(), "build.json")
+        path.write_text(json.dumps({"commit": source_commit}) + "\n", encoding="utf-8")
+        build_data["force_include"][str(path)] = FILE
 
 
 def commit(root: Path) -> str:
-    """The commit in SOURCE_COMMIT, else the commit of the checkout whose top folder is `root`; "" if there is neither.
+    """The variable SOURCE_COMMIT, or the commit of the Git checkout in `root`; empty if there is neither.
 
     The checkout's commit ends with `-dirty` if files were changed.
     """
-    if told := os.environ.get("SOURCE_COMMIT"):
-        return told
+    if source_commit := os.environ.get("SOURCE_COMMIT"):
+        return source_commit
     if not (root / ".git").exists():
         return ""
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]

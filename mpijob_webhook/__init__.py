@@ -1,7 +1,4 @@
-"""The verdict on an MPIJob from Python: `mpijob_webhook.check(job)`, for notebooks and for the tests of other projects.
-
-It is that of `mpijob-webhook check`, and needs no cluster.
-"""
+"""`mpijob_webhook.check(job)` returns the verdict of `mpijob-webhook check`, for notebooks and tests."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -21,7 +18,7 @@ from webhook.policy.in_force import PolicySet, load_policies
 __all__ = ["Verdict", "__version__", "check"]
 
 Document = str | Path | Mapping[str, Any]
-"""YAML or JSON as text, a file by its Path, or what became of it."""
+"""YAML or JSON as text, the Path of a file, or a mapping."""
 
 
 def check(
@@ -31,14 +28,11 @@ def check(
     *,
     namespace: str = "",
 ) -> Verdict:
-    """The verdict on a job: whether it is admitted, why not, and what would be injected.
+    """The verdict on a job; ValueError for an unusable file, policy or object.
 
-    `job` is a mapping, as the Kubernetes client for custom objects takes it, an object of a client library, YAML as
-    text, or a Path. `policy` is a policy or several; None is the built-in one. `cluster` is the file of `mpijob-webhook
-    snapshot`, or objects of the cluster; None is an unknown cluster, which rejects no job. `namespace` is for a job
-    that names none.
-
-    ValueError describes the fault of a file, a policy or an object.
+    `job` is a mapping, an object of a client library, YAML as text, or a Path. `policy` has one or several policies;
+    None is the built-in policy. `cluster` is a file of `mpijob-webhook snapshot`, or objects of the cluster; None is an
+    unknown cluster. Rules that need an unknown object do not reject the job. `namespace` is used if the job names none.
     """
     try:
         world = _world(cluster)
@@ -57,7 +51,7 @@ def _world(cluster: Path | Iterable[Mapping[str, Any]] | None) -> job_world.JobW
     world = job_world.of_nothing()
     world.otherwise = "no cluster was given"
     if cluster is not None:
-        world.cluster = Snapshot([_mapping("cluster", each) for each in cluster])
+        world.cluster = Snapshot([_mapping("cluster", manifest) for manifest in cluster])
         world.otherwise = "not among the objects that were given"
     return world
 
@@ -70,12 +64,12 @@ def _policies(policy: Document) -> PolicySet:
 
 def _manifest(job: Any) -> Manifest:
     if isinstance(job, Path):
-        found, errors = files.load([str(job)])
+        manifests, errors = files.load([str(job)])
         if errors:
             raise errors[0]
     else:
-        found = [each for document in _documents(job) for each in files.objects("the job", document)]
-    jobs = [each for each in found if job_check.is_job(each)]
+        manifests = [manifest for document in _documents(job) for manifest in files.objects("the job", document)]
+    jobs = [manifest for manifest in manifests if job_check.is_job(manifest)]
     if len(jobs) != 1:
         raise ValueError(f"it has {len(jobs) or 'no'} MPIJobs; check takes exactly one")
     return jobs[0]
@@ -84,23 +78,20 @@ def _manifest(job: Any) -> Manifest:
 def _documents(job: Any) -> list[Any]:
     if isinstance(job, str | bytes):
         try:
-            found = yaml.load_all(job)
+            documents = yaml.load_all(job)
         except yaml.YamlError as error:
             raise ValueError(str(error)) from None
-        if len(found) == 1 and isinstance(found[0], str):
+        if len(documents) == 1 and isinstance(documents[0], str):
             raise ValueError("the job: is text without any key; a file is given as pathlib.Path(...)")
-        return found
+        return documents
     if isinstance(job, Mapping):
         return [_mapping("the job", job)]
-    # What client libraries make of an API's schema says itself what its fields are called on the wire.
     from kubernetes.client import ApiClient  # noqa: PLC0415 - takes a second, and most jobs are mappings
 
-    written: Any = ApiClient().sanitize_for_serialization(job)
-    return [written]
+    return [ApiClient().sanitize_for_serialization(job)]
 
 
 def _mapping(name: str, value: Any) -> dict[str, Any]:
-    """The mapping as clients send it: in JSON."""
     if not isinstance(value, Mapping):
         raise ValueError(f"{name}: {value!r} is not a mapping")  # noqa: TRY004 - as for texts
     try:

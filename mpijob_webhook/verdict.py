@@ -1,4 +1,4 @@
-"""A verdict as people read it: as text, and as HTML in notebooks."""
+"""The verdict on a job, as text and as HTML for notebooks."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from webhook.cli.terminal import counted
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a job. It is true if the job would be admitted."""
+    """The verdict on a job. Its truth value is `allowed`."""
 
     _verdict: job_verdict.Verdict
     _world: JobWorld
@@ -26,41 +26,41 @@ class Verdict:
 
     @property
     def allowed(self) -> bool:
-        """Whether the job would be admitted."""
+        """True if the job would be admitted."""
         return self._verdict.allowed
 
     @property
     def message(self) -> str:
-        """The refusal as the API server would send it; empty for a job that is admitted."""
+        """The API server's rejection message; empty for an admitted job."""
         return self._verdict.validation.message
 
     @property
     def causes(self) -> list[Problem]:
-        """Each with its `rule`, its `field` and a `message`: what is wrong, and what to do."""
+        """The problems that reject the job. `message` has the problem and its fix."""
         return [problem for problem in self._verdict.problems() if not problem.warns]
 
     @property
     def warnings(self) -> list[Problem]:
-        """The warnings."""
+        """The problems that do not reject the job."""
         return [*self._verdict.cautions()]
 
     @cached_property
     def job(self) -> Mapping[str, Any]:
-        """The job as it would be stored, with what is injected."""
+        """The job that would be stored, with injections."""
         return self._verdict.mutation.document or self._verdict.manifest.document
 
     @property
     def injected(self) -> list[str]:
-        """The injections that add something."""
-        return [each.id for each in self._verdict.injected]
+        """The ids of the injections that change the job."""
+        return [entry.id for entry in self._verdict.injected]
 
     @property
     def not_judged(self) -> list[str]:
-        """What the verdict could not consider, and why, in lines."""
+        """A line for each reason why rules could not be evaluated."""
         return [*job_check.not_judged([self._verdict], self._world)]
 
     def as_json(self) -> dict[str, Any]:
-        """In the format of `mpijob-webhook check -o json`."""
+        """The verdict in the format of `mpijob-webhook check -o json`."""
         return self._verdict.as_json()
 
     def __repr__(self) -> str:
@@ -68,7 +68,6 @@ class Verdict:
         return unstyle("\n".join(lines)).removeprefix(f"{self._verdict.manifest.source}: ")
 
     def _repr_html_(self) -> str:
-        """For Jupyter."""
         return "\n".join(self._html())
 
     def _html(self) -> Iterator[str]:
@@ -77,18 +76,13 @@ class Verdict:
         for title, problems in (("Problems", self.causes), ("Warnings", self.warnings)):
             if problems:
                 yield f"<p>{title}</p>\n<ol>"
-                yield from (f"<li>{_field(problem)}{_lines(problem.message)}</li>" for problem in problems)
+                for problem in problems:
+                    field = f"<code>{escape(problem.field)}</code><br>" if problem.field else ""
+                    message = escape(problem.message).replace("\n", "<br>")
+                    yield f"<li>{field}{message}</li>"
                 yield "</ol>"
         if self.allowed and self.injected:
             about = f"{counted(len(self.injected), 'injection')}: {', '.join(self.injected)}"
-            changes = (escape(unstyle(line)) for each in self._verdict.injected for line in each.as_text())
+            changes = (escape(unstyle(line)) for entry in self._verdict.injected for line in entry.as_text())
             yield f"<details><summary>{escape(about)}</summary><pre>{chr(10).join(changes)}</pre></details>"
         yield from (f"<p><small>{escape(line)}</small></p>" for line in self.not_judged)
-
-
-def _field(problem: Problem) -> str:
-    return f"<code>{escape(problem.field)}</code><br>" if problem.field else ""
-
-
-def _lines(text: str) -> str:
-    return escape(text).replace("\n", "<br>")

@@ -9,16 +9,15 @@ from webhook.cli import first_job
 from webhook.cli.first_job import FRAMEWORKS
 
 FOLDER: Final = EXAMPLES / "frameworks"
-_OWN: Final = "registry.example.com/ml/train:1.4"
+_EXAMPLE: Final = "registry.example.com/ml/train:1.4"
 # Its Dockerfile is in docs/openshift.md.
 _EXTENDED: Final = "registry.example.com/ml/horovod:0.28.1-mpiuser"
-_SAID: Final[dict[str, Any]] = dict.fromkeys(
+_NO_OPTIONS: Final[dict[str, Any]] = dict.fromkeys(
     ("image", "name", "workers", "gpus", "namespace", "queue", "rdma", "mpiuser")
 )
 
 
 def jobs() -> dict[Path, str]:
-    """The content of each file by path."""
     extended = {"horovod": {"image": _EXTENDED, "program": FRAMEWORKS["horovod"]["program"].split()}}
     return {
         FOLDER / f"{name}.yaml": text(framework=name, mpiuser=True, **extended.get(name, {})) for name in FRAMEWORKS
@@ -26,9 +25,9 @@ def jobs() -> dict[Path, str]:
 
 
 def text(*, program: Sequence[str] = (), **options: Any) -> str:
-    """The job for a framework. If there is no published image, its image is an example."""
+    """The job for a framework. Without a published image, the image is a placeholder."""
     framework = FRAMEWORKS[options["framework"]]
-    return first_job.text(first_job.wish({**_SAID, "image": framework["image"] or _OWN, **options}, program))
+    return first_job.text(first_job.wish({**_NO_OPTIONS, "image": framework["image"] or _EXAMPLE, **options}, program))
 
 
 if __name__ == "__main__":

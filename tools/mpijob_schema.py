@@ -15,18 +15,18 @@ GO_MOD = Path(__file__).parents[1] / "tests" / "controlplane" / "go.mod"
 
 
 def text() -> str:
-    """The text of the file: one shape in each line."""
+    """The text of the file. Each line has one shape."""
     crd: Any = yaml.safe_load(assets().mpijob_crd.read_text(encoding="utf-8"))
-    (version,) = (each for each in crd["spec"]["versions"] if each["name"] == "v2beta1")
+    (version,) = (version for version in crd["spec"]["versions"] if version["name"] == "v2beta1")
     shapes = crd_schema.short_form(version["schema"]["openAPIV3Schema"])
     lines = ",\n".join(json.dumps(shape, separators=(",", ":")) for shape in shapes)
     return f'{{"origin":"mpi-operator {release()}","shapes":[\n{lines}\n]}}\n'
 
 
 def release() -> str:
-    found = re.search(r"github.com/kubeflow/mpi-operator (\S+)", GO_MOD.read_text(encoding="utf-8"))
-    assert found
-    return found[1]
+    required = re.search(r"github.com/kubeflow/mpi-operator (\S+)", GO_MOD.read_text(encoding="utf-8"))
+    assert required
+    return required[1]
 
 
 if __name__ == "__main__":

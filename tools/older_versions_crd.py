@@ -1,7 +1,7 @@
 """Writes the patch that adds older versions to the CRD of the pinned mpi-operator: `make schema`.
 
-Pod templates, `runPolicy` and `status` have the schema of v2beta1 without its descriptions, because an older version
-must not allow values that the operator cannot read.
+Pod templates, `runPolicy` and `status` have the schema of v2beta1. With a different schema, an older version could
+allow values that the operator cannot read.
 """
 
 from typing import Any, Final
@@ -36,14 +36,9 @@ _V1ALPHA1: Final = {
 }
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes parts that several versions share only once, as YAML aliases."""
-
-
 def text() -> str:
-    """The text of the JSON patch, for kustomize and `kubectl patch`."""
     head = f"Written by `make schema` out of mpi-operator {release()}: changes here are lost."
-    return f"# {head}\n{yaml.dump(operations(), Dumper=_Dumper, sort_keys=False, width=160, default_flow_style=None)}"
+    return f"# {head}\n{yaml.safe_dump(operations(), sort_keys=False, width=160, default_flow_style=None)}"
 
 
 def operations() -> list[dict[str, Any]]:
@@ -72,13 +67,12 @@ def operations() -> list[dict[str, Any]]:
 
 
 def crd(client_config: dict[str, Any]) -> dict[str, Any]:
-    """The operator's CRD with all versions, converted by the webhook at `client_config`."""
-    found: dict[str, Any] = jsonpatch.apply_patch(
+    patched: dict[str, Any] = jsonpatch.apply_patch(
         yaml.safe_load(assets().mpijob_crd.read_text(encoding="utf-8")),
         yaml.safe_load(FILE.read_text(encoding="utf-8")),
     )
-    found["spec"]["conversion"]["webhook"]["clientConfig"] = client_config
-    return found
+    patched["spec"]["conversion"]["webhook"]["clientConfig"] = client_config
+    return patched
 
 
 def _version(name: str, spec: dict[str, Any], status: Any, required: list[str] | None = None) -> dict[str, Any]:
@@ -96,12 +90,12 @@ def _version(name: str, spec: dict[str, Any], status: Any, required: list[str] |
 
 
 def _plain(node: Any) -> Any:
-    """A schema without its descriptions, but with fields that have the name description."""
+    """A schema without descriptions. A field with the name `description` stays."""
     if isinstance(node, list):
-        return [_plain(each) for each in node]
+        return [_plain(item) for item in node]
     if not isinstance(node, dict):
         return node
-    return {key: _plain(each) for key, each in node.items() if key != "description" or not isinstance(each, str)}
+    return {key: _plain(value) for key, value in node.items() if key != "description" or not isinstance(value, str)}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A Markdown table of the Pod Security checks by level and version, for the reference."""
+"""A Markdown table of the Pod Security checks, for the reference."""
 
 from collections.abc import Iterator
 from inspect import cleandoc
@@ -10,7 +10,6 @@ HEAD = ("Check", "Baseline", "Restricted", "What it asks", "Restricted fields an
 
 
 def table() -> str:
-    """A row for each check, baseline first: the versions of each level with this check, its requirement and fields."""
     rows = [HEAD, ("---",) * len(HEAD), *map(_row, sorted(REGISTRY.values(), key=lambda check: check.level.strictness))]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
@@ -27,14 +26,13 @@ def _row(check: Check) -> tuple[str, ...]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The paragraphs and list items of `text`, one in each line."""
     for paragraph in text.split("\n\n"):
         head, *items = paragraph.split("\n- ")
         yield from (" ".join(part.split()) for part in (head, *items))
 
 
 def _versions(check_id: str, level: Level) -> str:
-    """The versions in which `level` has the check: `v1.0 - v1.21`, `v1.22+`, or an empty text."""
+    """The versions of `level` with the check, such as `v1.0 - v1.21` or `v1.22+`; empty if there are none."""
     minors = [minor for minor in range(NEWEST.minor + 1) if check_id in checks(level, Version(minor))]
     if not minors:
         return ""

@@ -44,7 +44,6 @@ MONITORING: Final = ROOT / "manifests/components/monitoring"
 
 
 def pages() -> dict[str, str]:
-    """The text of every generated page by path in the documentation's folder."""
     entries = explanations.entries()
     return {
         f"reference/{name}.md": NOTICE + "\n".join(lines) + "\n"
@@ -62,7 +61,6 @@ def pages() -> dict[str, str]:
 
 
 def write(folder: Path) -> list[Path]:
-    """Write all pages into `folder`. Returns their paths."""
     paths = []
     for name, text in pages().items():
         path = folder / name
@@ -119,7 +117,7 @@ def _commands() -> Iterator[str]:
 
 
 def commands(group: click.Group = main, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
-    """Every command by full name, such as `policy validate`. A group is before its commands."""
+    """(full name, command) of every command, such as `policy validate`. A group comes before its commands."""
     for name, command in sorted(group.commands.items()):
         yield prefix + name, command
         if isinstance(command, click.Group):
@@ -152,8 +150,8 @@ def _limits() -> Iterator[str]:
     yield "# Limits\n"
     yield _text("limits")
     packages = (webhook, certs)
-    names = (each.name for each in chain.from_iterable(walk_packages(p.__path__, f"{p.__name__}.") for p in packages))
-    modules = (import_module(name) for name in sorted(names) if name.endswith(".limits"))
+    infos = chain.from_iterable(walk_packages(package.__path__, f"{package.__name__}.") for package in packages)
+    modules = map(import_module, sorted(info.name for info in infos if info.name.endswith(".limits")))
     yield from _table(("Package", "Limit", "Value", "Of what"), chain.from_iterable(map(_limits_of, modules)))
 
 
@@ -171,7 +169,7 @@ def _panels() -> Iterator[str]:
 
 
 def _limits_of(module: ModuleType) -> Iterator[tuple[str, str, str, str]]:
-    """(package, name, value, docstring) of each constant. Docstrings of constants are only in the source."""
+    """(package, name, value, docstring) of each constant. Python stores no docstrings of constants."""
     package = module.__name__.rpartition(".")[0]
     for node, text in pairwise(ast.parse(inspect.getsource(module)).body):
         if isinstance(node, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
@@ -200,7 +198,6 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 
 
 def _text(name: str) -> str:
-    """The introduction to a page or to a part of a page."""
     text = (get_data(__package__, f"reference_texts/{name}.md") or b"").decode()
     certain = ", ".join(f"`{rule.id}`" for rule in REGISTRY.values() if rule.importance is Importance.FAILS)
     return Template(text).substitute(

@@ -131,7 +131,7 @@ def their_faults(message: str) -> set[Named]:
 def our_faults(pods: JobPods, ranges: list[LimitRange]) -> tuple[set[Named], bool]:
     """The exceeded limits of containers and pods, and whether the pod is invalid for another reason."""
     found = [*faults(pods.template, pods.resources, pods.disputed, ranges)]
-    named = {(each.kind, each.bound, each.asked.name) for each in found if isinstance(each, OutOfBounds)}
+    named = {(each.kind, each.bound, each.amounts.name) for each in found if isinstance(each, OutOfBounds)}
     return {each for each in named if each[0] != CLAIM}, any(not isinstance(each, OutOfBounds) for each in found)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.controlplane.assets import assets
 from tests.support.jobs import REMOVE, changed
 from tests.support.rule_checks import defaulted, violations
-from webhook.api.operator_checks import refused
+from webhook.api.operator_checks import is_rejected
 
 Verdict = Callable[[dict[str, Any]], list[dict[str, str]]]
 
@@ -107,7 +107,7 @@ def test_the_rule_and_the_operator_reject_the_same_fields(
     ours = {found.path for found in violations("upstream-contract", all_changes) if not found.advisory}
     one_fault = {RENAMED[path] for path in ours & RENAMED.keys()}
     assert ours - set(BEYOND) - one_fault == upstream - one_fault
-    assert refused(defaulted(changed(all_changes))) == bool(upstream - {"spec.runPolicy.managedBy"})
+    assert is_rejected(defaulted(changed(all_changes))) == bool(upstream - {"spec.runPolicy.managedBy"})
 
 
 @pytest.mark.parametrize("name", sorted(assets().upstream_examples))

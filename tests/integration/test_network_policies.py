@@ -25,7 +25,7 @@ from tests.support.policies import HEADER
 from tests.support.rule_checks import defaulted
 from webhook.api.yaml import load_all
 from webhook.cluster.view import NothingKnown
-from webhook.parts.network_policies.wanted import LABEL, NETWORK_POLICY_KIND, spec
+from webhook.parts.network_policies.job_policy import LABEL, NETWORK_POLICY_KIND, spec
 from webhook.rules.network_policy import Posture, Settings
 
 pytestmark = pytest.mark.timeout(1200)

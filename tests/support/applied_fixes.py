@@ -62,6 +62,7 @@ def _order(finding: Finding) -> tuple[int, int]:
     """The order of fixes: first "Move", because other messages name the new place; "Rename" and "Remove" last."""
     fix, depth = finding.violation.fix, len(finding.violation.path)
     phase = {"Move": 0, "Request": 2, "Rename": 3, "Remove": 3}.get(fix.split()[0], 1)
+    phase = 4 if fix.startswith("Remove this mount and its volume") else phase
     return phase, -depth if phase == 3 else depth
 
 
@@ -190,11 +191,33 @@ def _program(document: Json, path: str, found: re.Match[str]) -> None:
     target[key][0] = found[1]
 
 
+def _without_mount(document: Json, path: str, _: re.Match[str]) -> None:
+    pod, number = re.split(r"\.containers\[0\]\.volumeMounts\[(\d+)\]", path)[:2]
+    name = job_fields.get(document, f"{pod}.containers[0].volumeMounts").pop(int(number))["name"]
+    volumes = job_fields.get(document, f"{pod}.volumes")
+    volumes[:] = [volume for volume in volumes if volume["name"] != name]
+
+
+def _with_options(words: list[str], options: str) -> list[str]:
+    """The words with other values for these options, such as `--nprow 2 --npcol 4`."""
+    text = "\n".join(words)
+    for option, value in re.findall(r"(\S+?)[= ](\S+)", options):
+        text = re.sub(rf"(?<={option})([=\s])\S+", rf"\g<1>{value}", text)
+    return text.split("\n")
+
+
+def _without_words(words: list[str], removed: str) -> list[str]:
+    return "\n".join(words).replace(removed.replace(" ", "\n") + "\n", "").replace(f"{removed} ", "").split("\n")
+
+
 _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]] = (
     (
         r"Write (\S+-worker-0\.\S+)\.$",
-        _edited(lambda words, name: [word.replace("ADDR=localhost", f"ADDR={name}") for word in words]),
+        _edited(lambda words, name: [re.sub(r"(?<=ADDR=)localhost|\$\(hostname\)", name, word) for word in words]),
     ),
+    (r"Remove this mount", _without_mount),
+    (r"Remove (-.*)\.$", _edited(_without_words)),
+    (r"Write (--(?!hostfile).*)\.$", _edited(_with_options)),
     (r"Move it to (\S+(?: and to \S+)*)\.$", _move),
     (r"(?:Rename it to|Write the field) (\S+?)[.,](?: |$)", _rename),
     (r"Write (kind|apiVersion): (\S+)\.$", _head),
@@ -211,7 +234,7 @@ _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]
     (r"Run (/\S+ -\w+) instead", _edited(lambda _, program: program.split())),
     (r"Add (&& .*)\.$", _edited(lambda words, more: [*words[:-1], f"{words[-1]} {more}"])),
     (r"Remove the &", _edited(lambda words, _: [*words[:-1], words[-1].rstrip("& ")])),
-    (r"(?:Use|Write --hostfile) (/etc/mpi/hostfile)\.$", _hostfile),
+    (r"(?:Use|Write)(?: --hostfile)? (/etc/mpi/hostfile)(?: instead)?\.$", _hostfile),
     (r"Start sshd with .*: (\[.*\])\.$", _write),
     (r"Write (?!a |text |true or )(.+?)\.$", _write),
     (r"Use one of ([^,]+)", _write),
@@ -220,5 +243,5 @@ _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]
     (r"Set -np to (\d+)", _ranks),
     (r"Request (\d+) CPUs\.$", _cores),
     (r"Set (it|[\w.]+)(?: to|:) (.+?)\.(?: |$)", _set),
-    (r"(?:Remove it|Remove one of the two)", _remove),
+    (r"Remove (?:it|fsGroup|one of the two)", _remove),
 )

@@ -20,7 +20,7 @@ from webhook.cluster.snapshot import Snapshot
 from webhook.policy.in_force import PolicySet
 
 CORPUS: Final = ROOT / "tests" / "corpus"
-PAGE: Final = DOCS / "real-jobs.md"
+PAGE: Final = DOCS / "reference" / "real-jobs.md"
 COMMAND: Final = "make corpus"
 SCHEMA: Final = crd_schema.packaged()
 
@@ -165,7 +165,7 @@ def _table(folder: str) -> Iterator[str]:
     for job in jobs():
         if job.subject == folder:
             path = job.path.relative_to(ROOT)
-            cells = [f"[{job.path.stem}](../{path}): {job.comment}", *map(_cell, job.verdicts.values())]
+            cells = [f"[{job.path.stem}](../../{path}): {job.comment}", *map(_cell, job.verdicts.values())]
             yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 

@@ -18,12 +18,12 @@ This page is based on 204 MPIJobs from 57 public sources: benchmarks of cloud ve
 Horovod, DeepSpeed, molecular dynamics, Linpack, courses. It describes what they have in common, and how this service
 handles it. The jobs below were written in the same shapes. None of them is a copy.
 
-The columns are the places where a job is submitted: without a cluster, and in five namespaces of
-[one cluster](../tests/corpus/cluster.yaml) with five kinds of nodes. *open* allows everything. *queued* has a queue of
-Kueue. *restricted* enforces this level of [Pod Security](pod-security.md). *quota* has 16 GPUs, 800 CPUs and 4 Ti of
-memory. *openshift* is a namespace of [OpenShift](openshift.md). *policy* is *queued* with
-[settings that are off by default](../tests/corpus/policy.yaml). The file `NAME.outcome` next to each job has the texts
-of rejections and warnings, and the injected values.
+The columns are the places where a job is submitted: without a cluster, and in five namespaces of [one
+cluster](../../tests/corpus/cluster.yaml) with five kinds of nodes. *open* allows everything. *queued* has a queue
+of Kueue. *restricted* enforces this level of [Pod Security](../pod-security.md). *quota* has 16 GPUs, 800 CPUs and
+4 Ti of memory. *openshift* is a namespace of [OpenShift](../openshift.md). *policy* is *queued* with [settings that
+are off by default](../../tests/corpus/policy.yaml). The file `NAME.outcome` next to each job has the texts of
+rejections and warnings, and the injected values.
 
 To check your job: `mpijob-webhook check job.yaml --cluster tests/corpus/cluster.yaml -n restricted`."""
 

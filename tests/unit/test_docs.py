@@ -26,6 +26,7 @@ from webhook.server.metrics import METRICS
 
 WRITTEN = tuple(sorted(path.name for path in DOCS.glob("*.md")))
 EVIDENCE = ("reference/requirements.md",)
+REAL_JOBS = "reference/real-jobs.md"
 PAGES = reference.pages()
 COMMANDS = dict(reference.commands())
 
@@ -48,8 +49,8 @@ def test_generated_pages_match_the_code(name: str) -> None:
 
 def test_no_stale_generated_page_exists() -> None:
     found = {str(path.relative_to(DOCS)) for path in (DOCS / "reference").iterdir()}
-    # tests/unit/test_licences.py checks licences.md.
-    assert found == {*PAGES, *EVIDENCE, "reference/licences.md"}
+    # test_licences.py checks licences.md, test_corpus.py checks real-jobs.md.
+    assert found == {*PAGES, *EVIDENCE, REAL_JOBS, "reference/licences.md"}
 
 
 @pytest.mark.parametrize("entry", explanations.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
@@ -127,7 +128,9 @@ def test_every_policy_in_the_docs_is_valid(tmp_path: Path) -> None:
             assert policy.labelled
 
 
-@pytest.mark.parametrize("name", [*WRITTEN, *PAGES, *EVIDENCE, "../README.md", "../SECURITY.md", "../CHANGELOG.md"])
+@pytest.mark.parametrize(
+    "name", [*WRITTEN, *PAGES, *EVIDENCE, REAL_JOBS, "../README.md", "../SECURITY.md", "../CHANGELOG.md"]
+)
 def test_link_targets_exist(name: str) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", page(name)):
         if target.startswith("https://"):

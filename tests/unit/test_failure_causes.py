@@ -1,4 +1,4 @@
-"""The causes in docs/real-jobs.md name existing tests."""
+"""The causes in docs/reference/real-jobs.md name existing tests."""
 
 import importlib
 import re
@@ -7,7 +7,9 @@ import pytest
 
 from tests.support.paths import ROOT
 
-ROWS = re.findall(r"^\| (\d+) \| .* \| .* \| (.*) \|$", (ROOT / "docs/real-jobs.md").read_text(), re.MULTILINE)
+ROWS = re.findall(
+    r"^\| (\d+) \| .* \| .* \| (.*) \|$", (ROOT / "docs/reference/real-jobs.md").read_text(), re.MULTILINE
+)
 TESTS = sorted({name for _, tests in ROWS for name in re.findall(r"`([^`]+)`", tests)})
 
 

@@ -1,1 +1,1 @@
-"""Generates the Helm chart from the manifests for kustomize, so that both are always the same."""
+"""Generates the Helm chart from the manifests for kustomize."""

@@ -1,7 +1,7 @@
-"""The files of the chart: every manifest, with the condition under which its overlay or component is installed."""
+"""The files of the chart. Each manifest of an overlay or a component is under a condition."""
 
-import copy
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +31,6 @@ Json = Any
 
 
 def files() -> dict[str, str]:
-    """The text of every file of the chart by path."""
     return {
         "Chart.yaml": _chart(),
         "values.yaml": values.text(),
@@ -43,12 +42,12 @@ def files() -> dict[str, str]:
 
 def write() -> None:
     (CHART / "templates").mkdir(parents=True, exist_ok=True)
-    wanted = {CHART / name for name in files()}
+    texts = {CHART / name: text for name, text in files().items()}
     for path in CHART.rglob("*.*"):
-        if path not in wanted:
+        if path not in texts:
             path.unlink()
-    for name, text in files().items():
-        (CHART / name).write_text(text, encoding="utf-8")
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
 
 
 def _chart() -> str:
@@ -61,30 +60,30 @@ def _chart() -> str:
 
 def _templates() -> dict[str, str]:
     base = {
-        Path(name).stem: [_labelled(each, whole=True) for each in _objects(f"base/{name}")]
+        Path(name).stem: [_labelled(manifest, whole=True) for manifest in _objects(f"base/{name}")]
         for name in kustomization("base")["resources"]
         if name != "namespace.yaml"  # created by helm's --create-namespace, or by the user
     }
-    found = [each for objects in base.values() for each in objects]
+    manifests = [manifest for objects in base.values() for manifest in objects]
     extra: dict[str, list[tuple[Json, str]]] = {}
     parts = [(condition, folder, kustomization(folder)) for condition, folder in _parts()]
     for condition, folder, part in parts:
         for resource in part.get("resources", ()):
             if resource == "../../base":
                 continue
-            for each in _resource(folder, resource):
-                extra.setdefault(Path(folder).name, []).append((_labelled(each, whole=False), condition))
-    found += [each for objects in extra.values() for each, _ in objects]
+            for manifest in _resource(folder, resource):
+                extra.setdefault(Path(folder).name, []).append((_labelled(manifest, whole=False), condition))
+    manifests += [manifest for objects in extra.values() for manifest, _ in objects]
     for condition, folder, part in parts:
         for patch in part.get("patches", ()):
             for operation in _operations(folder, patch):
-                for target in found:
-                    if _meant(target, patch["target"]):
-                        _apply(target, operation, condition)
-    _with_values(found)
-    texts = {name: "---\n".join(_text(each) for each in objects) for name, objects in base.items()}
+                for manifest in manifests:
+                    if _matches(manifest, patch["target"]):
+                        _apply(manifest, operation, condition)
+    _with_values(manifests)
+    texts = {name: "---\n".join(_text(manifest) for manifest in objects) for name, objects in base.items()}
     for name, objects in extra.items():
-        texts[name] = "".join(guarded(f"---\n{_text(each)}", condition) for each, condition in objects)
+        texts[name] = "".join(guarded(f"---\n{_text(manifest)}", condition) for manifest, condition in objects)
     texts["hooks"] = values.NO_REPLICA_YET + texts["hooks"]
     return texts
 
@@ -96,79 +95,69 @@ def _parts() -> Iterator[tuple[str, str]]:
         condition = f'eq .Values.certificates "{value}"'
         for folder in (*(f"components/{name}" for name in components_of(overlay)), f"overlays/{overlay}"):
             conditions.setdefault(folder, []).append(condition)
-    for folder, of_it in conditions.items():
-        yield (of_it[0] if len(of_it) == 1 else f"or {' '.join(f'({each})' for each in of_it)}"), folder
+    for folder, choices in conditions.items():
+        yield (choices[0] if len(choices) == 1 else f"or {' '.join(f'({choice})' for choice in choices)}"), folder
     for name in components():
         yield f".Values.components.{camel(name)}", f"components/{name}"
 
 
 def _resource(folder: str, resource: str) -> list[Json]:
-    if resource == "../../policies":
-        return [
-            each for name in kustomization("policies")["resources"] for each in _objects(f"policies/{name}", own=True)
-        ]
-    return _objects(f"{folder}/{resource}")
+    if resource != "../../policies":
+        return _objects(f"{folder}/{resource}")
+    policies = [policy for name in kustomization("policies")["resources"] for policy in _objects(f"policies/{name}")]
+    for policy in policies:
+        policy["metadata"]["namespace"] = NAMESPACE
+    return policies
 
 
-def _objects(path: str, *, own: bool = False) -> list[Json]:
-    """The objects of a file, in the namespace of the release."""
-    found = copy.deepcopy(load_all((MANIFESTS / path).read_text(encoding="utf-8")))
-    for each in found:
-        if own:
-            each["metadata"]["namespace"] = PROGRAM
-    return [_released(each) for each in found]
+def _objects(path: str) -> list[Json]:
+    return [_released(manifest) for manifest in load_all((MANIFESTS / path).read_text(encoding="utf-8"))]
 
 
-def _released(value: Json, within: str = "") -> Json:
-    """The object with the namespace of the release instead of kustomize's namespace."""
+def _released(value: Json, *, selects: bool = False) -> Json:
     if isinstance(value, dict):
         return {
-            key: NAMESPACE if key == "namespace" and inner == PROGRAM else _released(inner, within or _selecting(key))
+            key: NAMESPACE
+            if key == "namespace" and inner == PROGRAM
+            else _released(inner, selects=selects or key == "namespaceSelector")
             for key, inner in value.items()
         }
     if isinstance(value, list):
-        return [_released(inner, within) for inner in value]
+        return [_released(inner, selects=selects) for inner in value]
     if not isinstance(value, str):
         return value
-    if within == "namespaceSelector" and value == PROGRAM:
+    if selects and value == PROGRAM:
         return NAMESPACE
-    for before in (f"{PROGRAM}.{PROGRAM}.svc", f"--policy-namespace={PROGRAM}"):
-        after = before.removesuffix(PROGRAM) + NAMESPACE if before.endswith(PROGRAM) else f"{PROGRAM}.{NAMESPACE}.svc"
-        value = value.replace(before, after)
+    value = value.replace(f"{PROGRAM}.{PROGRAM}.svc", f"{PROGRAM}.{NAMESPACE}.svc")
+    value = value.replace(f"--policy-namespace={PROGRAM}", f"--policy-namespace={NAMESPACE}")
     return f"{NAMESPACE}/{PROGRAM}" if value == f"{PROGRAM}/{PROGRAM}" else value
 
 
-def _selecting(key: str) -> str:
-    return key if key == "namespaceSelector" else ""
-
-
-def _labelled(found: Json, *, whole: bool) -> Json:
+def _labelled(manifest: Json, *, whole: bool) -> Json:
     """The object with the labels that kustomize adds. Objects of the base (`whole`) get all labels."""
     added = {_NAME: PROGRAM, **_VERSION} if whole else {}
-    metadata = found["metadata"]
+    metadata = manifest["metadata"]
     metadata["labels"] = {**(metadata.get("labels") or {}), **added, **_PART_OF}
-    if whole and found["kind"] == "Deployment":
-        found["spec"]["template"]["metadata"]["labels"] |= added
-    return found
+    if whole and manifest["kind"] == "Deployment":
+        manifest["spec"]["template"]["metadata"]["labels"] |= added
+    return manifest
 
 
 def _operations(folder: str, patch: Json) -> Json:
-    """The operations of a patch, which may be in a separate file."""
     path = patch.get("path")
-    (found,) = load_all((MANIFESTS / folder / path).read_text(encoding="utf-8") if path else patch["patch"])
-    return found
+    (operations,) = load_all((MANIFESTS / folder / path).read_text(encoding="utf-8") if path else patch["patch"])
+    return operations
 
 
-def _meant(found: Json, target: Json) -> bool:
-    group = found["apiVersion"].rpartition("/")[0]
-    asked = (("kind", found["kind"]), ("name", found["metadata"]["name"]), ("group", group))
-    return all(target.get(field, value) == value for field, value in asked)
+def _matches(manifest: Json, target: Json) -> bool:
+    group = manifest["apiVersion"].rpartition("/")[0]
+    identity = {"kind": manifest["kind"], "name": manifest["metadata"]["name"], "group": group}
+    return all(target.get(field, value) == value for field, value in identity.items())
 
 
-def _apply(found: Json, operation: Json, condition: str) -> None:
-    """Apply the patch under the condition."""
+def _apply(manifest: Json, operation: Json, condition: str) -> None:
     *parents, last = operation["path"].split("/")[1:]
-    target = found
+    target = manifest
     for token in parents:
         target = target[int(token)] if isinstance(target, list) else target[token]
     match operation["op"], target:
@@ -189,9 +178,8 @@ def _apply(found: Json, operation: Json, condition: str) -> None:
             raise ValueError(f"{operation} is not supported")
 
 
-def _with_values(found: list[Json]) -> None:
-    """Insert the values that users of the chart can set: image, replicas, resources, options and scheduling."""
-    (deployment,) = (each for each in found if each["kind"] == "Deployment")
+def _with_values(manifests: list[Json]) -> None:
+    (deployment,) = (manifest for manifest in manifests if manifest["kind"] == "Deployment")
     spec = deployment["spec"]
     (replicas,) = (key for key in spec if isinstance(key, Key) and key.name == "replicas")
     spec[replicas] = Expression("{{ .Values.replicas }}")
@@ -204,12 +192,7 @@ def _with_values(found: list[Json]) -> None:
     container["args"].append(Expression("@EXTRA@"))
 
 
-def _text(found: Json) -> str:
-    extra = "{{- range .Values.extraArgs }}\n{indent}- {{ . | quote }}\n{{- end }}"
-    lines = []
-    for line in template(found).splitlines():
-        if line.endswith("- @EXTRA@"):
-            lines.append(extra.replace("{indent}", line.removesuffix("- @EXTRA@")))
-        else:
-            lines.append(line)
-    return "\n".join(lines).replace(NAMESPACE, "{{ .Release.Namespace }}") + "\n"
+def _text(manifest: Json) -> str:
+    extra = "{{- range .Values.extraArgs }}\n\\1- {{ . | quote }}\n{{- end }}"
+    text = re.sub(r"(?m)^( *)- @EXTRA@$", extra, template(manifest))
+    return text.replace(NAMESPACE, "{{ .Release.Namespace }}")

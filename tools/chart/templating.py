@@ -1,4 +1,4 @@
-"""Writes objects (JSON values) as YAML with conditions of Helm."""
+"""Writes JSON values as YAML with Helm conditions."""
 
 import json
 from collections.abc import Iterator
@@ -24,8 +24,6 @@ class Item:
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression that Helm replaces by its value."""
-
     text: str
 
 
@@ -34,7 +32,6 @@ def template(value: Any) -> str:
 
 
 def guarded(text: str, condition: str) -> str:
-    """A text that exists only under a condition."""
     return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text
 
 
@@ -91,5 +88,4 @@ def _scalar(value: Any) -> str:
 
 
 def escaped(text: str) -> str:
-    """The text with escaped braces, so that Helm does not change it."""
     return text.replace("{{", '{{ "{{" }}')

@@ -63,7 +63,7 @@ class Value:
 
 
 _TEXT: Final = {"type": "string"}
-# These values are in quotes in the template.
+# The template writes these values in quotes, so they must not contain quotes.
 _IMAGE: Final = "^([A-Za-z0-9][A-Za-z0-9._:/-]*)?$"
 _TAG: Final = "^[A-Za-z0-9._-]*$"
 _SWITCH: Final = {"type": "boolean"}
@@ -76,7 +76,6 @@ def text() -> str:
 
 
 def schema() -> Json:
-    """The schema of the values. helm rejects unknown values."""
     properties = {name: _schema(value) for name, value in _values().items()}
     # Helm always passes `global`. A parent chart can disable this chart by `enabled`
     # (`condition: mpijob-webhook.enabled`).
@@ -128,7 +127,6 @@ def _values() -> dict[str, Value | dict[str, Value]]:
 
 
 def _comment(component: str) -> str:
-    """The comment at the top of a component."""
     lines = (MANIFESTS / "components" / component / "kustomization.yaml").read_text(encoding="utf-8").splitlines()
     return " ".join(
         line.removeprefix("# ") for line in lines[: lines.index("apiVersion: kustomize.config.k8s.io/v1alpha1")]
@@ -150,4 +148,4 @@ def _lines(values: Mapping[str, Value | dict[str, Value]], indent: str = "") -> 
 def _schema(value: Value | dict[str, Value]) -> Json:
     if isinstance(value, Value):
         return {"description": value.description, **value.schema}
-    return {**_FORM, "properties": {name: _schema(each) for name, each in value.items()}}
+    return {**_FORM, "properties": {name: _schema(inner) for name, inner in value.items()}}

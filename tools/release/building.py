@@ -3,7 +3,7 @@
 import hashlib
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,9 +15,8 @@ PIP: Final = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-che
 
 
 def locked_wheels(folder: Path) -> None:
-    """Download the wheels of the locked runtime packages, and verify them by hash."""
-    wanted = ["--require-hashes", "--only-binary=:all:", "--requirement", str(LOCK)]
-    run([*PIP, "download", "--no-deps", "--dest", str(folder), *wanted])
+    locked = ["--require-hashes", "--only-binary=:all:", "--requirement", str(LOCK)]
+    run([*PIP, "download", "--no-deps", "--dest", str(folder), *locked])
 
 
 def own_wheel(folder: Path) -> None:
@@ -35,9 +34,7 @@ def emptied(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def run(command: Iterable[str]) -> None:
-    """Run a command. Raises SystemExit with its output if it fails."""
-    words = [*command]
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+def run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
-        sys.exit(f"`{' '.join(words[:6])} ...` failed:\n{done.stdout}")
+        sys.exit(f"`{' '.join(command[:6])} ...` failed:\n{done.stdout}")

@@ -1,6 +1,6 @@
 """Writes the bundle for disconnected clusters: `make bundle IMAGE=registry.example.com/ml/mpijob-webhook`.
 
-The bundle works only with the Python version and platform that build it, so build it with the Python of the image.
+The bundle works only with the Python version and the platform of this process. Use the Python of the image.
 docs/disconnected.md explains each file.
 """
 # ruff: noqa: T201 - a command prints
@@ -25,7 +25,7 @@ from webhook.api.images import ImageError, ImageReference, parse
 LOCKS = ("requirements/run.txt", "requirements/build.txt", "requirements/bundle.txt")
 PAGE_LOCK = "page/package-lock.json"
 SUMS = "SHA256SUMS"
-# Like the Dockerfile without steps that need a network. The base image has Python and pip.
+# The Dockerfile without the steps that need a network. The base image has Python and pip.
 RECIPE = """\
 # Builds the image from the wheels next to this file.
 # BASE has python3 {python} with venv and pip; name it by its digest:
@@ -54,7 +54,7 @@ CMD ["serve"]
 
 
 def make(folder: Path, image: ImageReference) -> None:
-    """Write the bundle into the folder, which must be new or empty. Raises SystemExit with an error message."""
+    """Write the bundle into a new or empty folder. Raises SystemExit with an error message."""
     building.emptied(folder)
     print("Fetching and building wheels ...", flush=True)
     building.locked_wheels(folder / "wheels")
@@ -73,18 +73,17 @@ def make(folder: Path, image: ImageReference) -> None:
     locks = {lock: building.digest(ROOT / lock) for lock in used}
     statement = provenance.statement(subjects, commit(ROOT) or "unknown", locks)
     (folder / "provenance.json").write_text(json.dumps(statement, indent=2) + "\n", encoding="utf-8")
-    (folder / SUMS).write_text("".join(f"{found}  {name}\n" for name, found in _sums(folder)), encoding="utf-8")
+    (folder / SUMS).write_text("".join(f"{digest}  {name}\n" for name, digest in _sums(folder)), encoding="utf-8")
 
 
 def _pinned(wheels: Path) -> Iterator[str]:
-    """A line of requirements.txt for each wheel, with version and hash."""
     for wheel in sorted(wheels.glob("*.whl")):
         name, version, *_ = wheel.name.split("-")
         yield f"{name.replace('_', '-').lower()}=={version} --hash=sha256:{building.digest(wheel)}\n"
 
 
 def _bill_of_materials(folder: Path) -> None:
-    """A CycloneDX document of the packages that the wheels install, and of the page's npm packages."""
+    path = folder / "sbom.cdx.json"
     with tempfile.TemporaryDirectory() as scratch:
         building.run([sys.executable, "-m", "venv", scratch])
         python = str(Path(scratch, "bin", "python"))
@@ -92,38 +91,30 @@ def _bill_of_materials(folder: Path) -> None:
         pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
         building.run([*pip, "install", *offline, "--requirement", str(folder / "requirements.txt")])
         building.run([*pip, "uninstall", "--yes", "pip", "setuptools"])
-        flags = [
-            "--output-reproducible",
-            "--output-format",
-            "JSON",
-            "--output-file",
-            str(folder / "sbom.cdx.json"),
-        ]
-        about = ["--pyproject", str(ROOT / "pyproject.toml")]
-        building.run([str(Path(sysconfig.get_path("scripts"), "cyclonedx-py")), "environment", *about, *flags, python])
+        cyclonedx = [str(Path(sysconfig.get_path("scripts"), "cyclonedx-py")), "environment"]
+        project = ["--pyproject", str(ROOT / "pyproject.toml")]
+        output = ["--output-reproducible", "--output-format", "JSON", "--output-file", str(path)]
+        building.run([*cyclonedx, *project, *output, python])
     if building.PAGE.is_dir():
-        path = folder / "sbom.cdx.json"
-        found = json.loads(path.read_text(encoding="utf-8"))
-        found["components"] += [package.component() for package in page_packages.packages()]
-        path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        document = json.loads(path.read_text(encoding="utf-8"))
+        document["components"] += [package.component() for package in page_packages.packages()]
+        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
 def _manifests(folder: Path, image: ImageReference) -> None:
-    """Copy all manifests, and write an overlay that names the image."""
     shutil.copytree(ROOT / "manifests", folder / "manifests")
-    named: dict[str, Any] = {"name": "mpijob-webhook", "newName": f"{image.registry}/{image.repository}"}
-    named |= {"digest": image.digest} if image.digest else {"newTag": image.tag or __version__}
+    override: dict[str, Any] = {"name": "mpijob-webhook", "newName": f"{image.registry}/{image.repository}"}
+    override |= {"digest": image.digest} if image.digest else {"newTag": image.tag or __version__}
     overlay = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "resources": ["manifests/overlays/default"],
-        "images": [named],
+        "images": [override],
     }
     (folder / "kustomization.yaml").write_text(yaml.dump(overlay), encoding="utf-8")
 
 
 def _sums(folder: Path) -> Iterator[tuple[str, str]]:
-    """The SHA-256 of each file by path in the folder."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != SUMS:
             yield path.relative_to(folder).as_posix(), building.digest(path)

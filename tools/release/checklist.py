@@ -1,4 +1,4 @@
-"""Checks whether this checkout can be released as the version in webhook/__init__.py: `make release-check`."""
+"""Checks if this checkout can be released as the version in webhook/__init__.py: `make release-check`."""
 # ruff: noqa: T201 - a command prints
 
 import re
@@ -15,42 +15,37 @@ from webhook.api import yaml
 
 ROOT: Final = Path(__file__).parents[2]
 Check = Callable[[Path, str], str]
-"""A function of a checkout and a version that returns the open task; empty if there is none."""
+"""A function of a checkout and a version. It returns the open task, or an empty text."""
 
 
 def committed(root: Path, version: str) -> str:
-    """Checks that there are no uncommitted changes."""
     del version
-    left = _run(root, "git", "status", "--porcelain").splitlines()
-    return f"commit or remove what `git status` lists, {len(left)} in all: {left[0].strip()}" if left else ""
+    changes = _run(root, "git", "status", "--porcelain").splitlines()
+    return f"commit or remove what `git status` lists, {len(changes)} in all: {changes[0].strip()}" if changes else ""
 
 
 def untagged(root: Path, version: str) -> str:
-    """Checks that no release has this version."""
     return f"v{version} is a tag already: raise the version" if _run(root, "git", "tag", "-l", f"v{version}") else ""
 
 
 def described(root: Path, version: str) -> str:
-    """Checks that the newest section of the changelog is for this version."""
     titles = re.findall(r"^## (.*)$", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     newest = titles[0] if titles else "nothing"
-    wanted = rf"\[?{re.escape(version)}\]? - \d{{4}}-\d\d-\d\d"
-    return "" if re.fullmatch(wanted, newest) else f"it begins with '{newest}': name that '{version} - YEAR-MONTH-DAY'"
+    title = rf"\[?{re.escape(version)}\]? - \d{{4}}-\d\d-\d\d"
+    return "" if re.fullmatch(title, newest) else f"it begins with '{newest}': name that '{version} - YEAR-MONTH-DAY'"
 
 
 def deployed(root: Path, version: str) -> str:
-    """Checks that the manifests have the image and label of this version."""
     (base,) = yaml.load_all((root / "manifests/base/kustomization.yaml").read_text(encoding="utf-8"))
-    found = {
+    versions = {
         "images[0].newTag": str(base["images"][0]["newTag"]),
         "labels[0].pairs": str(base["labels"][0]["pairs"]["app.kubernetes.io/version"]),
     }
-    wrong = [f"{field} is {value}" for field, value in found.items() if value != version]
+    wrong = [f"{field} is {value}" for field, value in versions.items() if value != version]
     return f"in manifests/base/kustomization.yaml {', '.join(wrong)}: write {version}" if wrong else ""
 
 
 def generated(root: Path, version: str) -> str:
-    """Checks that generated files match the code."""
     del version
     for maker, folder, files in (
         ("make docs", root / "docs", reference.pages()),
@@ -63,14 +58,13 @@ def generated(root: Path, version: str) -> str:
 
 
 def paged(root: Path, version: str) -> str:
-    """Checks that the packages contain the page of `playground`."""
+    """The wheel needs the page of `playground`."""
     del version
     page = root / "webhook/parts/playground/page/index.html"
     return "" if page.is_file() else "`mpijob-webhook playground` would have nothing to show: run `make page`"
 
 
 def built(root: Path, version: str) -> str:
-    """Checks that the wheel can be built, with this version in its name."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
@@ -101,7 +95,6 @@ def _run(root: Path, *command: str) -> str:
 
 
 def main(root: Path = ROOT, version: str = __version__) -> int:
-    """Print a line for each check. Returns 1 if there are open tasks."""
     faults = 0
     for name, check in CHECKS.items():
         fault = check(root, version)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from tools.release import page_packages
+from tools.release.building import LOCK
 
-LOCK: Final = Path(__file__).parents[2] / "requirements" / "run.txt"
 ALLOWED: Final = frozenset({"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "MPL-2.0", "PSF-2.0"})
-"""Licences that may be distributed with the image, which is Apache-2.0. Packages under MPL-2.0 are unchanged."""
-# SPDX expressions (https://spdx.org/licenses) for other texts that packages use.
-_SAID: Final = {
+"""Licences that may be distributed with the image under Apache-2.0. MPL-2.0 is allowed for unchanged packages."""
+# https://spdx.org/licenses
+_SPDX: Final = {
     "3-Clause BSD License": "BSD-3-Clause",
     "Apache 2.0": "Apache-2.0",
     "MIT License": "MIT",
@@ -21,14 +21,13 @@ _SAID: Final = {
 
 
 def locked() -> list[str]:
-    """The names of the packages in the lock file for the service."""
     return re.findall(r"^([\w.-]+)==", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def licence(found: PackageMetadata) -> str:
+def licence(package: PackageMetadata) -> str:
     """The SPDX expression of a package, or its licence text; empty if there is none."""
-    said = next((found[field] for field in ("License-Expression", "License") if field in found), "")
-    return _SAID.get(said, said)
+    stated = next((package[field] for field in ("License-Expression", "License") if field in package), "")
+    return _SPDX.get(stated, stated)
 
 
 def names(expression: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Files for OpenShift's oc-mirror and for mirror sets, with the project's only image.
+"""Example files for OpenShift: an oc-mirror configuration and a mirror set, with the project's only image.
 
 Reference: https://docs.redhat.com/en/documentation/openshift_container_platform/4.20/html/disconnected_environments
 """
@@ -9,11 +9,11 @@ from typing import Any, Final
 from webhook.api.images import ImageReference
 
 MIRROR: Final = "mirror.example.com/ml/mpijob-webhook"
-"""A placeholder for a name in the registry of the disconnected network."""
+"""A placeholder for the image's name in the disconnected network."""
 
 
 def examples(image: ImageReference) -> Mapping[str, Mapping[str, Any]]:
-    """Documents by file name. There are two sets: a digest set does not apply to tags, nor a tag set to digests."""
+    """Documents by file name. OpenShift has separate kinds of mirror sets for digests and for tags."""
     source = f"{image.registry}/{image.repository}"
     by_digest = image.digest is not None
     kind, field = (

@@ -14,12 +14,12 @@ _FOLDER: Final = "node_modules/"
 
 @dataclass(frozen=True)
 class Package:
-    """A package of the page. Its licence is an SPDX expression."""
-
     name: str
     version: str
     licence: str
+    """An SPDX expression."""
     integrity: str
+    """https://www.w3.org/TR/SRI/"""
 
     @property
     def purl(self) -> str:
@@ -29,7 +29,6 @@ class Package:
     def component(self) -> dict[str, Any]:
         """The entry in a bill of materials: https://cyclonedx.org/docs/1.6/json/."""
         algorithm, _, digest = self.integrity.partition("-")
-        found = b64decode(digest).hex()
         return {
             "type": "library",
             "bom-ref": self.purl,
@@ -37,15 +36,14 @@ class Package:
             "version": self.version,
             "purl": self.purl,
             "licenses": [{"expression": self.licence}],
-            "hashes": [{"alg": algorithm.upper().replace("SHA", "SHA-"), "content": found}],
+            "hashes": [{"alg": algorithm.upper().replace("SHA", "SHA-"), "content": b64decode(digest).hex()}],
         }
 
 
 def packages() -> list[Package]:
-    """The packages in the page, without packages that only build or test the page."""
     locked = json.loads(LOCK.read_text(encoding="utf-8"))["packages"]
     return [
-        Package(path.rpartition(_FOLDER)[2], told["version"], told["license"], told["integrity"])
-        for path, told in locked.items()
-        if path and not told.get("dev")
+        Package(path.rpartition(_FOLDER)[2], entry["version"], entry["license"], entry["integrity"])
+        for path, entry in locked.items()
+        if path and not entry.get("dev")
     ]

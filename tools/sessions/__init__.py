@@ -1,1 +1,1 @@
-"""`python -m tools.sessions` runs every command in the documentation's pages on a real cluster."""
+"""Runs the commands of documentation pages on a real cluster."""

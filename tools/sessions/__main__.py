@@ -1,4 +1,4 @@
-"""Updates the outputs in the pages and the recorded sessions: `make sessions`."""
+"""Updates the outputs in the pages, and the recorded sessions: `make sessions`."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Compares outputs without the parts that differ in each run: times, random names, addresses."""
+"""Compares outputs of commands. Parts that differ in each run are ignored."""
 
 import re
 from typing import Final
@@ -13,23 +13,21 @@ _VOLATILE: Final = (
     (r"(ssh-rsa|ecdsa-sha2-nistp521) \S+", r"\1 KEY"),
     (r"\b(mpijob-webhook)-[0-9a-f]{8,10}(-[0-9a-z]{5})?\b", r"\1-POD"),
     (r"Waiting for deployment \"[\w-]+\" rollout to finish: .*\n", ""),
-    (r"(?m)^([a-z-]+: )\d+$", r"\1COUNT"),  # the number of objects in a snapshot varies
-    (r"(?m)^status:\n(?: .*\n)*", ""),  # whether a new job already has a status varies
-    (r"\(line \d+\)", "(line N)"),  # in output of kubectl
+    (r"(?m)^([a-z-]+: )\d+$", r"\1COUNT"),  # objects in a snapshot
+    (r"(?m)^status:\n(?: .*\n)*", ""),  # a new job may have no status yet
+    (r"\(line \d+\)", "(line N)"),
     (r" +(?=\n|$)", ""),
 )
-# This line stands for any number of lines.
 _LEFT_OUT: Final = re.compile(r"^ *\.\.\.\n", re.MULTILINE)
 
 
 def normal(text: str) -> str:
-    """The text without the parts that differ in each run."""
     for pattern, instead in _VOLATILE:
         text = re.sub(pattern, instead, text)
     return text
 
 
 def same(shown: str, real: str) -> bool:
-    """Whether the page shows the output. `...` in the page stands for any omitted lines."""
+    """True if the page shows the output. A line `...` in the page matches any number of lines."""
     pieces = [re.escape(normal(piece)) for piece in _LEFT_OUT.split(shown)]
     return re.fullmatch(r"(?:.*\n)*?".join(pieces), normal(real)) is not None

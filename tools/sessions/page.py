@@ -1,8 +1,8 @@
-"""A page of the documentation as a script: its files, and its commands with their outputs.
+"""Parses a page of the documentation into files and commands.
 
-A YAML block with a file name in a comment in its first line is a file. In a block `console`, a line with `$` is a
-command. The lines below it, if any, are its output, in which a line `...` stands for any lines. A command that ends
-with `&&` continues in the next line. A command that ends with the comment `# not tested: REASON` is not run.
+A YAML block is a file if its first line is a comment with a file name. In a block `console`, a command starts with `$`.
+The lines below a command are its output. A command that ends with `&&` continues in the next line. A command that ends
+with the comment `# not tested: REASON` is not run.
 """
 
 import re
@@ -22,48 +22,41 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that the reader writes."""
-
     name: str
     content: str
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command to type."""
-
     line: str
-    """The whole command as shown in the page."""
+    """The whole command, with its comment."""
     shown: str = ""
-    """The output that the page shows."""
 
     @property
     def reason(self) -> str:
         """The reason why the command is not run; empty if it is run."""
-        found = _NOT_TESTED.search(self.line)
-        return found[1] if found else ""
+        match = _NOT_TESTED.search(self.line)
+        return match[1] if match else ""
 
 
 def parts(text: str) -> Iterator[Heading | File | Step]:
-    """The headings, files and steps of the page, in order."""
     for kind, block, title in _PARTS.findall(text):
         if title:
             yield Heading(title)
         elif kind == "console":
             yield from _steps(block)
-        elif found := _NAME.match(block):
-            yield File(found[1], block)
+        elif match := _NAME.match(block):
+            yield File(match[1], block)
 
 
 def _steps(block: str) -> Iterator[Step]:
-    for each in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-        lines = re.match(r"(?:.*&&\n)*.*", each)
-        assert lines is not None
-        yield Step(lines[0], each[lines.end() + 1 :])
+    for text in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        line = re.match(r"(?:.*&&\n)*.*", text)
+        assert line is not None
+        yield Step(line[0], text[line.end() + 1 :])
 
 
 def rewritten(text: str, shown: Sequence[str]) -> str:
-    """The page with these outputs, one for each command."""
     outputs = iter(shown)
 
     def block(match: re.Match[str]) -> str:

@@ -1,7 +1,6 @@
-"""A session as text, and as an asciicast that a terminal or a browser can play.
+"""Writes a session as a recording: https://docs.asciinema.org/manual/asciicast/v2/.
 
-The format is https://docs.asciinema.org/manual/asciicast/v2/. The times imitate a user who types and reads, so that the
-same session always gives the same file.
+The times are computed from the text, so the same session always gives the same file.
 """
 
 import json
@@ -18,7 +17,6 @@ Event = tuple[float, str, str]
 
 
 def as_cast(title: str, text: str) -> str:
-    """The recording of a session with this text."""
     header = {"version": 2, "width": WIDTH, "height": HEIGHT, "title": title}
     lines = [json.dumps(header), *(json.dumps(event, ensure_ascii=False) for event in _events(text))]
     return "\n".join(lines) + "\n"

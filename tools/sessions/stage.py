@@ -1,15 +1,16 @@
-"""The cluster for the pages: a real API server, operator and simulated GPU nodes, with existing jobs.
+"""The cluster for the pages: a real API server and operator, simulated GPU nodes, and jobs.
 
-The pages install the manifests of this checkout. The pods of the service are simulated: the API server calls a process
-behind the Service's name, which starts after a page has applied an overlay.
+The pages install the manifests of this checkout. The pods of the service are simulated. After a page has applied an
+overlay, the service runs as a process on this machine.
 """
 
 import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,7 @@ from webhook.api import yaml
 from webhook.installation.registration import RESOURCES
 
 TEAM, USER = "team-a", "alice"
-# The output of a command that has not been run.
+# A page has this output for a command that has not been run yet.
 UNKNOWN: Final = "?\n"
 JOBS: Final = DOCS / "sessions"
 KINDS: Final = tuple(kind.lower() for kind in RESOURCES)
@@ -43,15 +44,13 @@ QUOTA: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A part of a page, with the output and exit code of a command."""
-
     part: Heading | File | Step
     output: str = ""
     code: int = 0
 
     @property
     def shown(self) -> str:
-        """The output that the page should show for this command."""
+        """The output that the page should show. The old output stays if only volatile parts differ."""
         step = self.part
         assert isinstance(step, Step)
         if not step.shown and not self.code:
@@ -61,14 +60,14 @@ class Played:
 
 @dataclass
 class Stage(Deployment):
-    """A cluster with an administrator and a user, each with a folder and a kubeconfig."""
-
     checkout: Path = Path()
+    """The folder of the administrator."""
     home: Path = Path()
+    """The folder of the user."""
     alice: Path = Path()
+    """The kubeconfig of the user."""
 
     def play(self, text: str, *, as_user: bool = False) -> list[Played]:
-        """Write the files and run the commands of a page, from top to bottom."""
         folder = self.home if as_user else self.checkout
         config = self.alice if as_user else self.cluster.kubeconfig
         played = []
@@ -81,37 +80,35 @@ class Stage(Deployment):
 
     @property
     def deployed_image(self) -> str:
-        found = self.cluster.get("deployment", SPACE, "-n", SPACE)["spec"]["template"]["spec"]["containers"]
-        image: str = found[0]["image"]
+        deployment = self.cluster.get("deployment", SPACE, "-n", SPACE)
+        image: str = deployment["spec"]["template"]["spec"]["containers"][0]["image"]
         return image
 
     def reset(self) -> None:
-        """Delete all policies and labels of the last page."""
         self.cluster.kubectl("delete", "configmaps", "-A", "-l", "training.openshift.io/mpijob-policy=true")
         self.cluster.kubectl("label", "namespace", "--all", "training.openshift.io/mpijob-enforce-")
 
     def _type(self, step: Step, folder: Path, config: Path) -> Played:
-        """Run a command. If its output differs from the page, run it again, because changes take a second or two."""
+        """Run a command, up to three times if its output differs from the page: changes take some seconds."""
         if step.reason:
             return Played(step)
         for _ in range(1 if step.shown == UNKNOWN else 3):
             done = run(step.line, folder, config, self.cluster.assets.kubectl.parent)
-            found = Played(step, done.stdout, done.returncode)
-            if found.shown == step.shown or not _can_be_repeated(step.line):
+            played = Played(step, done.stdout, done.returncode)
+            if played.shown == step.shown or not _can_be_repeated(step.line):
                 break
-            subprocess.run(["sleep", "1"], check=True)
+            time.sleep(1)
         if "kubectl apply -k manifests/overlays/" in step.line:
             if not self.balancer.backends:
                 self.start(*SELF_MANAGED)
             if self.cluster.get(KINDS[0])["items"]:
                 self.cluster.wait_for("the caBundles", lambda: all(map(self.bundle, KINDS)))
-        if _changes_policies(step.line):
-            subprocess.run(["sleep", "1"], check=True)
-        return found
+        if step.line.startswith(("kubectl apply", "kubectl label", "kubectl delete")):
+            time.sleep(1)  # the service may need a second to see changed policies
+        return played
 
 
 def run(line: str, folder: Path, config: Path, tools: Path) -> subprocess.CompletedProcess[str]:
-    """Run a line of a page in a shell, with both streams together as in a terminal."""
     env = {**os.environ, "PATH": f"{tools}:{Path(sys.executable).parent}:{os.environ['PATH']}"}
     # Without stored bytecode, each command would compile all its modules.
     env |= {"KUBECONFIG": str(config), "KUBERC": "off", "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": ""}
@@ -129,29 +126,23 @@ def run(line: str, folder: Path, config: Path, tools: Path) -> subprocess.Comple
 
 
 def _can_be_repeated(line: str) -> bool:
-    """Whether the command changes nothing."""
+    """True if the command changes nothing."""
     return "mpijob-webhook " in line or "--dry-run" in line or " get " in line
-
-
-def _changes_policies(line: str) -> bool:
-    return line.startswith(("kubectl apply", "kubectl label", "kubectl delete"))
 
 
 @contextmanager
 def staged(folder: Path) -> Iterator[Stage]:
-    """The prepared cluster for the first page, until the block ends."""
-    with ExitStack() as stack:
-        cluster = stack.enter_context(Cluster(log_dir=folder))
+    with Cluster(log_dir=folder) as cluster:
         cluster.start_scheduler()
         cluster.start_kwok(gpu_nodes(8))
         cluster.start_operator()
-        made = Stage(cluster, stack.enter_context(Balancer()), checkout=folder / "checkout", home=folder / "home")
-        _prepare(made)
-        yield made
+        with Balancer() as balancer:
+            stage = Stage(cluster, balancer, checkout=folder / "checkout", home=folder / "home")
+            _prepare(stage)
+            yield stage
 
 
 def _prepare(stage: Stage) -> None:
-    """Create the initial state: a checkout, existing jobs, and a user with the role edit in one namespace."""
     cluster = stage.cluster
     shutil.copytree(ROOT / "manifests", stage.checkout / "manifests")
     served_here(stage.checkout, stage.balancer.port)
@@ -178,7 +169,7 @@ def _namespace(name: str) -> dict[str, Any]:
 
 
 def _running() -> Iterator[Mapping[str, Any]]:
-    """Three jobs that use 24 of the team's 32 GPUs and do not end."""
+    """Three jobs that do not end. They use 24 of the team's 32 GPUs."""
     (job,) = yaml.load_all((JOBS / "train.yaml").read_text())
     for number in range(1, 4):
         changes = {"metadata.name": f"resnet-{number}", "metadata.namespace": TEAM}

@@ -26,7 +26,7 @@ ACCESSIBLE = {
 }
 _TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
 _HEAD = re.compile(r'<t[hd] class="head[^>]*>(.*?)</t[hd]>', re.DOTALL)
-# Sphinx writes a page with this name, so that navigation and search contain it. The real page then replaces it.
+# Sphinx writes a placeholder page, which navigation and search need. The real page then replaces the placeholder.
 PLAYGROUND = "playground/index"
 LEADS_TO_IT = (
     f"\nOr try it: the [playground]({PLAYGROUND}.md) shows the verdict on a job while you type, in your browser.\n"
@@ -36,7 +36,7 @@ PLAY = "# Playground\n\nType a job, and see its verdict while you do, in your br
 
 
 def main() -> int:
-    """Build the site. Returns Sphinx's exit code: a broken link is an error."""
+    """Build the site. Returns Sphinx's exit code, which is not 0 for a broken link."""
     parser = argparse.ArgumentParser(prog="python -m tools.site_docs", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument(
@@ -69,30 +69,24 @@ def main() -> int:
     shutil.rmtree(folder / ".doctrees", ignore_errors=True)
     for page in folder.rglob("*.html"):
         page.write_text(_with_accessibility(page.read_text(encoding="utf-8")), encoding="utf-8")
-    # Sphinx highlights the words of a search in any page that is opened next, and has no option to disable this.
+    # Sphinx highlights the words of a search in the next page, and has no option against it.
     script = folder / "_static" / "sphinx_highlight.js"
     script.write_text(script.read_text("utf-8").replace("ENABLED = true", "ENABLED = false"), "utf-8")
     if playground:
-        _replace_playground(playground, (folder / PLAYGROUND).parent)
+        shutil.copytree(playground, (folder / PLAYGROUND).parent, dirs_exist_ok=True)
+        data = (folder / PLAYGROUND).with_name("data.json")
+        data.write_text(json.dumps(json.loads(data.read_text("utf-8")) | {"documentation": "../index.html"}), "utf-8")
     return failed
 
 
-def _replace_playground(playground: Path, folder: Path) -> None:
-    """Replace Sphinx's page by the real playground, with a link back to the documentation."""
-    shutil.copytree(playground, folder, dirs_exist_ok=True)
-    data = json.loads((folder / "data.json").read_text(encoding="utf-8")) | {"documentation": "../index.html"}
-    (folder / "data.json").write_text(json.dumps(data), encoding="utf-8")
-
-
 def _with_accessibility(html: str) -> str:
-    """Add attributes for keyboards and screen readers that the theme does not write."""
     for old, new in ACCESSIBLE.items():
         html = html.replace(old, new)
     return _TABLE.sub(_labelled, html)
 
 
 def _labelled(table: re.Match[str]) -> str:
-    """Add the name of its column to each cell, for narrow screens."""
+    """Add the name of the column to each cell. site.css shows the names on narrow screens."""
     names = cycle([re.sub("<.*?>", "", name) for name in _HEAD.findall(table[0])] or [""])
     return re.sub(r'<td(?! class="head)', lambda cell: f'{cell[0]} data-label="{next(names)}"', table[0])
 

@@ -1,4 +1,4 @@
-"""Sphinx's settings. Pages load nothing from other hosts."""
+"""Sphinx's settings."""
 # ruff: noqa: A001 - Sphinx defines the names
 
 from webhook import PROGRAM, __version__
@@ -13,13 +13,12 @@ html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_permalinks = True
 # No typographic quotes, because readers copy commands.
 smartquotes = False
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 myst_heading_anchors = 6
-# No math, which would load a script from a different host and change dollar signs of shells.
+# Math would load a script from a different host, and would change dollar signs of shell commands.
 myst_enable_extensions: list[str] = []
-# Pygments has errors in recorded sessions and in this project's formats.
+# Pygments cannot parse recorded sessions and this project's formats.
 suppress_warnings = ["misc.highlighting_failure"]

@@ -1,10 +1,10 @@
-"""The pages of the site by reader, in the order of its navigation."""
+"""The navigation of the site: the pages by reader."""
 
 from typing import Final
 
 USERS: Final = (
     "first-job", "rejections", "why", "injections", "queues", "networks", "time-limits", "topology", "pod-security",
-    "openshift", "convert", "command", "ci", "gitops", "clients", "real-jobs",
+    "openshift", "convert", "command", "ci", "gitops", "clients",
 )  # fmt: skip
 ADMINISTRATORS: Final = (
     "install", "roll-out", "write-policies", "policies", "exemptions", "custom-rules", "plugins", "quotas", "rdma",
@@ -15,5 +15,5 @@ CONTRIBUTORS: Final = (
 )  # fmt: skip
 REFERENCE: Final = (
     "messages", "reference/rules", "reference/injections", "reference/policy", "reference/cli", "reference/metrics",
-    "reference/panels", "reference/pod-security", "reference/limits", "reference/licences",
+    "reference/panels", "reference/pod-security", "reference/limits", "reference/real-jobs", "reference/licences",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A page for each rule and injection, with its part of the reference and examples."""
+"""Writes a page for each rule and injection: the section of the reference, and examples."""
 
 import re
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from webhook.cli import explanations
 
 REFERENCE: Final = {"rule": "docs/reference/rules.md", "injection": "docs/reference/injections.md"}
 
-EACH: Final = "Each is in a job that is right otherwise; Launcher and Worker are below `spec.mpiReplicaSpecs`."
+EXAMPLES: Final = "Each is in a job that is right otherwise; Launcher and Worker are below `spec.mpiReplicaSpecs`."
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """(path relative to the repository as if in `docs/`, text) of each page."""
+    """(path, text) of each page. Links are relative to the path, as if the page were in the repository."""
     for kind, path in REFERENCE.items():
         whole = (ROOT / path).read_text(encoding="utf-8")
         for entry in explanations.entries():
@@ -25,7 +25,6 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def names(kind: str) -> list[str]:
-    """The pages of all rules, or of all injections."""
     return [f"{kind}s/{entry.id}" for entry in explanations.entries() if entry.kind == kind]
 
 
@@ -33,12 +32,12 @@ def _examples(kind: str, name: str) -> str:
     if kind == "injection":
         example = injected.examples().get(name, "")
         return f"\n## Example\n\n{example}" if example else ""
-    told = "\n".join(messages.examples(name))
-    return f"\n## Examples\n\n{EACH}\n\n{told}" if told else ""
+    examples = "\n".join(messages.examples(name))
+    return f"\n## Examples\n\n{EXAMPLES}\n\n{examples}" if examples else ""
 
 
 def _linked(section: str) -> str:
-    """The text with links to other entries, which in the reference are on the same page."""
+    """The section with adjusted links. In the reference, all rules are on one page."""
     section = re.sub(r"\]\(#([\w-]+)\)", r"](\1.md)", section)
     section = re.sub(r"\]\((rule|injection)s\.md#([\w-]+)\)", r"](../\1s/\2.md)", section)
     return re.sub(r"\]\((\w[\w-]*\.md#)", r"](../reference/\1", section)

@@ -1,4 +1,4 @@
-"""Real examples of each injection: the changes to the first job of the corpus that it changes."""
+"""An example of each injection: the changes to a real job in tests/corpus."""
 
 import re
 from functools import cache
@@ -12,13 +12,11 @@ _PUT_IN = re.compile(r"^  ([\w-]+):\n((?:    .*\n)+)", re.MULTILINE)
 
 @cache
 def examples() -> dict[str, str]:
-    """The Markdown text of the example, by injection."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for path in sorted(CORPUS.glob("*/*.outcome")):
         job = path.with_suffix(".yaml").relative_to(ROOT).as_posix()
         for injection, patch in _PUT_IN.findall(path.read_text(encoding="utf-8")):
-            # Each line is an operation. Several operations may add to the same list.
+            # Each line is parsed alone: two lines may have the same key, which YAML does not allow.
             fields = "".join(yaml.dump(yaml.load_all(line)[0]) for line in patch.splitlines())
-            shown = f"Into [{path.stem}](../../{job}) it puts:\n\n```yaml\n{fields}```\n"
-            found.setdefault(injection, shown)
-    return found
+            texts.setdefault(injection, f"Into [{path.stem}](../../{job}) it puts:\n\n```yaml\n{fields}```\n")
+    return texts

@@ -1,8 +1,7 @@
-"""A page for each ready-made policy: its section of docs/policies.md, real messages to jobs, and the file."""
+"""Writes a page for each ready-made policy: the section of docs/policies.md, the policy's tests, and the file."""
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,14 +19,14 @@ _PROSE: Final = ROOT / "docs" / "policies.md"
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """(path relative to the repository as if in `docs/`, text) of each page."""
+    """(path, text) of each page. Links are relative to the path, as if the page were in the repository."""
     yield from ((f"docs/policies/{name}.md", _page(name)) for name in NAMES)
 
 
 def _page(name: str) -> str:
     title, prose = _prose(name)
     suites = _suites(name)
-    tests = " and ".join(f"[{each}](../../{each})" for each in map(_file, suites))
+    tests = " and ".join(f"[{file}](../../{file})" for file in map(_file, suites))
     about = f"Each case is a test of {tests}: its changes to a job, and the result."
     met = "\n".join(part for suite in suites for test in suite.tests for part in _case(suite, test))
     file = (ROOT / FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
@@ -35,7 +34,7 @@ def _page(name: str) -> str:
 
 
 def _prose(name: str) -> tuple[str, str]:
-    """The title and text of the policy's section in docs/policies.md. Links are relative to a subfolder."""
+    """The title and text of the policy's section in docs/policies.md, with links for a page in a subfolder."""
     for section in _PROSE.read_text(encoding="utf-8").split("\n### ")[1:]:
         title, _, text = section.partition("\n\n")
         text = text.partition("\n## ")[0].strip()
@@ -48,16 +47,14 @@ def _file(suite: Suite) -> str:
     return Path(suite.file).relative_to(ROOT).as_posix()
 
 
-@cache
 def _suites(name: str) -> list[Suite]:
-    """The test suites for the policy, without suites of other policies that also use it."""
-    loaded = load([str(ROOT / FOLDER / "tests")])
-    tested = [(suite, Path(suite.file).stem) for suite in loaded.suites]
-    return [
-        suite
-        for suite, called in tested
-        if called == name or (called not in NAMES and name in {Path(each).stem for each in suite.document.policies})
-    ]
+    return [suite for suite in load([str(ROOT / FOLDER / "tests")]).suites if name in _tested(suite)]
+
+
+def _tested(suite: Suite) -> set[str]:
+    """The tested policies. A suite with the name of a policy is only for this policy."""
+    stem = Path(suite.file).stem
+    return {stem} if stem in NAMES else {Path(path).stem for path in suite.document.policies}
 
 
 def _case(suite: Suite, test: PolicyTest) -> Iterator[str]:
@@ -74,9 +71,9 @@ def _case(suite: Suite, test: PolicyTest) -> Iterator[str]:
     yield _written(suite, case)
     for how, violations in messages.items():
         yield f"{how}:\n"
-        for each in violations:
-            yield f"```text\n{each.path}: {each.message}\n```\n"
-            yield f"**What to do:** {each.fix or 'nothing can be said in general.'}\n"
+        for violation in violations:
+            yield f"```text\n{violation.path}: {violation.message}\n```\n"
+            yield f"**What to do:** {violation.fix or 'nothing can be said in general.'}\n"
     for caution in verdict.mutation.cautions:
         yield f"Warned:\n\n```text\n{caution}\n```\n"
     if not messages and not verdict.mutation.cautions:

@@ -1,4 +1,4 @@
-"""The sources for Sphinx: the pages of `docs/`, and a page for every other file to which they link."""
+"""Writes the sources for Sphinx: the pages of `docs/`, and a page for every other linked file."""
 
 import posixpath
 import re
@@ -23,13 +23,11 @@ _LANGUAGES: Final = {
 
 @dataclass
 class Sources:
-    """Writes pages, and maps files of the repository to pages."""
-
     folder: Path
     instead: Mapping[str, str] = field(default_factory=dict)
-    """The generated pages of some files, by file."""
+    """The page of a file that has a generated page, by file."""
     linked: set[str] = field(default_factory=set)
-    """Other files and folders to which pages link."""
+    """Linked files and folders that are shown as they are."""
 
     @cached_property
     def tracked(self) -> frozenset[str]:
@@ -48,19 +46,17 @@ class Sources:
             done.update(missing)
 
     def page(self, path: str, text: str) -> None:
-        """Write a Markdown page. Its links are relative to this path in the repository."""
+        """Write a Markdown page. Links in `text` are relative to `path` in the repository."""
         parts = _FENCED.split(text)
         parts[::2] = [_LINK.sub(lambda link: self._linked(path, **link.groupdict()), part) for part in parts[::2]]
         self.put(self.place(path), "".join(parts))
 
     def put(self, place: str, text: str) -> None:
-        """Write a page at this path of the site."""
         file = self.folder / place
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
 
     def place(self, path: str) -> str:
-        """The path on the site of a file or folder in the repository."""
         if path in self.instead:
             return self.instead[path]
         if (ROOT / path).is_dir():
@@ -68,7 +64,7 @@ class Sources:
         return path.removeprefix(DOCS) if path.startswith(DOCS) or path in BESIDE else f"{FILES}/{path}.md"
 
     def _linked(self, path: str, text: str, to: str) -> str:
-        # Instead of a file name, Sphinx inserts the title of the page.
+        # Sphinx inserts the title of the page into a link without text.
         named = text.endswith(".md") and to.partition("#")[0].endswith(text)
         return f"[{'' if named else text}]({self._target(path, to)})"
 
@@ -81,24 +77,22 @@ class Sources:
         return f"{link}#{anchor}" if anchor else link
 
     def _link(self, place: str, target: str) -> str:
-        """The link from a page to a file or folder in the repository. The target gets a page if it has none."""
-        found = self.place(target)
-        if found.startswith(f"{FILES}/") and (ROOT / target).exists():
+        page = self.place(target)
+        if page.startswith(f"{FILES}/") and (ROOT / target).exists():
             self.linked.add(target)
-        return posixpath.relpath(found, posixpath.dirname(place) or ".")
+        return posixpath.relpath(page, posixpath.dirname(place) or ".")
 
     def _shown(self, path: str) -> str:
         if not (ROOT / path).is_dir():
             text = (ROOT / path).read_text(encoding="utf-8").rstrip()
             language = _LANGUAGES.get(PurePosixPath(path).suffix, "text")
             return f"# {path}\n\n``````{language}\n{text}\n``````\n"
-        within = [each.removeprefix(f"{path}/") for each in self.tracked if each.startswith(f"{path}/")]
-        inside = sorted({each.split("/")[0] for each in within})
-        lines = [f"- [{name}]({self._link(self.place(path), f'{path}/{name}')})\n" for name in inside]
+        inside = (file.removeprefix(f"{path}/") for file in self.tracked if file.startswith(f"{path}/"))
+        names = sorted({file.split("/")[0] for file in inside})
+        lines = [f"- [{name}]({self._link(self.place(path), f'{path}/{name}')})\n" for name in names]
         return f"# {path}\n\n{''.join(lines)}"
 
 
 def toctree(pages: Iterable[str], caption: str = "") -> str:
-    """A part of the navigation."""
     head = f":caption: {caption}\n" if caption else ""
     return "\n```{toctree}\n:hidden:\n" + head + "\n" + "\n".join(pages) + "\n```\n"

@@ -158,7 +158,7 @@ def _selected(layer: Layer, namespaces: Sequence[Namespace] | None) -> Iterator[
     named = [
         value
         for requirement in selector.requirements or ()
-        if requirement.key == NAME_LABEL and requirement.wanted
+        if requirement.key == NAME_LABEL and requirement.positive
         for value in sorted(requirement.values or ())
     ]
     unknown = _unknown(named, namespaces)

@@ -1,7 +1,6 @@
-"""The objects on the wire: MPIJobs, pod templates, AdmissionReviews, and the small languages inside them.
+"""The objects that the webhook reads and writes: MPIJobs, pod templates, AdmissionReviews.
 
-All grammars are parsed in this package: quantities, names, image references, label selectors, mpirun's command line.
-The arithmetic that several packages share is here too. The types contain only the fields that the service reads and
-ignore all others. A wrong type raises `ShapeError` with the path in the user's YAML. The package does no I/O, knows no
-policy and no cluster, and imports no other package.
+The parsers of the texts inside these objects are here too: quantities, names, image references, label selectors and
+mpirun's command line. The types ignore every field that the service does not read. A wrong type raises `ShapeError`
+with the path in the user's YAML. The package does no I/O and imports no other package of `webhook`.
 """

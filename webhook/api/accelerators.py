@@ -1,4 +1,4 @@
-"""Accelerators: their resource names, and the number that a pod requests, added up like Kubernetes does.
+"""The resource names of accelerators, and the number of accelerators that a pod requests.
 
 https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go (`PodRequests`)
 """
@@ -16,7 +16,6 @@ from webhook.api.pod_resources import Use, at_once, is_sidecar
 from webhook.api.quantity import Quantity, QuantityError
 
 DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
-"""Prefix of the extended resource that each DeviceClass has."""
 
 DEVICES_OF_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
 """Suffix of the resource under which a quota counts devices from claims."""
@@ -45,13 +44,13 @@ DEFAULT_ACCELERATORS: Final = (
     f"{DEVICE_CLASS}neuron.aws.com",
     f"{DEVICE_CLASS}tpu.google.com",
 )
-"""Resource names and patterns: `*` matches any text."""
+"""`*` matches any text."""
 
 _NEAR_DOMAIN: Final = 0.9
 
 
 def misspelt_accelerator(name: str) -> str | None:
-    """The accelerator meant by a wrong spelling such as `nvidia.com/GPUs`; None if no name is similar."""
+    """The accelerator whose name is similar to `name`, for example to `nvidia.com/GPUs`; None if no name is similar."""
     if "/" not in name or len(name) > _NAME_MAX_LENGTH or name in DEFAULT_ACCELERATORS:
         return None
     domain, device = name.lower().rstrip("s").split("/", 1)
@@ -67,52 +66,52 @@ RDMA_DEVICES: Final = (
     "vpc.amazonaws.com/efa", "rdma/*", "nvidia.com/hostdev", "nvidia.com/rdma*", "nvidia.com/sriov*", "amd.com/nic",
     "amd.com/vnic",
 )  # fmt: skip
-"""Resource names and patterns of adapters whose traffic does not go through the kernel."""
+"""Resource names and patterns of network adapters whose traffic bypasses the kernel."""
 
 CORES: Final = ("aws.amazon.com/neuroncore",)
-"""Resources that count cores: one device has several cores (https://awsdocs-neuron.readthedocs-hosted.com)."""
+"""Resources that count cores, of which a device has several (https://awsdocs-neuron.readthedocs-hosted.com)."""
 MAX_CORES_PER_DEVICE: Final = {"aws.amazon.com/neuron": 8, "aws.amazon.com/neurondevice": 8}
-"""A Trainium2 device has 8 cores, earlier devices have 2."""
+"""The maximum of all Neuron devices: a Trainium2 device has 8 cores, earlier devices have 2."""
 
-# A qualified name: a DNS subdomain of 253 characters, "/", a name of 63. No node has a resource with a longer name.
+# A qualified name is a DNS subdomain of 253 characters, "/", and a name of 63. No node has a resource with a longer
+# name.
 _NAME_MAX_LENGTH: Final = 253 + 1 + 63
 _WILDCARD: Final = re.compile(r"[*?[]")
 
 
 def is_accelerator(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether the resource `name` is among `patterns`. Names without a domain (`cpu`) never are."""
+    """Whether the resource matches one of `patterns`. A name without a domain, such as `cpu`, matches no pattern."""
     if "/" not in name or len(name) > _NAME_MAX_LENGTH:
         return False
-    names, wildcards = _sorted_out(patterns)
+    names, wildcards = _compiled(patterns)
     return name in names or (wildcards is not None and wildcards.match(name) is not None)
 
 
 @lru_cache(maxsize=256)  # the patterns come from policies, never from jobs
-def _sorted_out(patterns: tuple[str, ...]) -> tuple[frozenset[str], re.Pattern[str] | None]:
-    """The patterns without a wildcard, and one regular expression for all patterns with wildcards."""
+def _compiled(patterns: tuple[str, ...]) -> tuple[frozenset[str], re.Pattern[str] | None]:
     wildcards = [pattern for pattern in patterns if _WILDCARD.search(pattern)]
     expression = re.compile("|".join(map(translate, wildcards))) if wildcards else None
     return frozenset(patterns).difference(wildcards), expression
 
 
-def counted_accelerators(asked: Mapping[str, Quantity]) -> Iterator[tuple[str, int]]:
-    """The accelerators in a pod's requests, by their names in metrics."""
-    for name, amount in asked.items():
-        known = name_in_metrics(name)
-        if known and amount > 0:
-            yield known, quantity.whole(amount)
+def counted_accelerators(requests: Mapping[str, Quantity]) -> Iterator[tuple[str, int]]:
+    """(name in metrics, number) of each accelerator in a pod's requests."""
+    for resource, amount in requests.items():
+        name = name_in_metrics(resource)
+        if name and amount > 0:
+            yield name, quantity.whole(amount)
 
 
 def name_in_metrics(resource: str) -> str:
-    """The name of an accelerator in DEFAULT_ACCELERATORS, empty for other resources.
+    """The name or pattern in DEFAULT_ACCELERATORS that the resource matches; empty if it matches none.
 
-    A match of a pattern gets the pattern as its name, because users could write any number of different names.
+    A matching pattern is returned instead of the user's name, which would allow any number of metric labels.
     """
-    return next((known for known in DEFAULT_ACCELERATORS if is_accelerator(resource, (known,))), "")
+    return next((pattern for pattern in DEFAULT_ACCELERATORS if is_accelerator(resource, (pattern,))), "")
 
 
 def read(value: object) -> Quantity:
-    """The quantity, or 0 if the text is invalid: the rule `upstream-contract` rejects an invalid quantity."""
+    """0 if the text is invalid, because the rule `upstream-contract` rejects it."""
     try:
         return quantity.parse(value)
     except QuantityError:
@@ -120,36 +119,30 @@ def read(value: object) -> Quantity:
 
 
 def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
-    """Accelerators of all kinds that the container gets; a negative number is treated as 0."""
+    """A negative number counts as 0."""
     resources = container.resources
     if resources is None:
         return 0
     total = 0
-    # If request and limit differ, the limit is used; the rule `gpus` reports the difference.
+    # If request and limit differ, the limit counts. The rule `gpus` reports the difference.
     amounts = {**(resources.requests or {}), **(resources.limits or {})}
     for name, amount in amounts.items():
-        if "/" in name and is_accelerator(name, patterns):
+        if is_accelerator(name, patterns):
             total += max(quantity.whole(read(amount)), 0)
     return total
 
 
-def asking_for_devices(template: PodTemplate) -> list[tuple[str, Container]]:
-    """(path in the template, container) of each container that requests a resource with a domain, as devices have."""
-    requesting: list[tuple[str, Container]] = []
-    if (spec := template.spec) is None:
-        return requesting
-    for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
-        for index, container in enumerate(containers or ()):
-            if (asked := container.resources) is None:
-                continue
-            names = (*(asked.limits or ()), *(asked.requests or ()))
-            if "/" in "".join(names):
-                requesting.append((f"spec.{kind}[{index}]", container))
-    return requesting
+def containers_with_devices(template: PodTemplate) -> list[tuple[str, Container]]:
+    """(path in the template, container) of each container that requests a resource with a domain."""
+    return [
+        (f"spec.{field}[{index}]", container)
+        for field, index, container in template.each_container
+        if extended_resources([container])
+    ]
 
 
 def extended_resources(containers: Iterable[Container]) -> set[str]:
-    """The requested resources whose names have a domain, like those of devices."""
+    """Resources whose names have a domain, such as `nvidia.com/gpu`."""
     return {
         name
         for container in containers
@@ -161,14 +154,9 @@ def extended_resources(containers: Iterable[Container]) -> set[str]:
 
 
 def pod_total(template: PodTemplate, amount: Callable[[Container], int]) -> int:
-    """The maximum in use at the same time in a pod whose containers each use `amount(container)` (not negative)."""
-    amounts = [amount(container) for container in template.containers]
-    init_uses = [
-        Use({"": Quantity(used)}, True, is_sidecar(container))
-        for container in template.init_containers
-        if (used := amount(container))
+    """The maximum in use at the same time in a pod. `amount` must not return a negative number."""
+    uses = [Use({"": Quantity(amount(container))}) for container in template.containers]
+    uses += [
+        Use({"": Quantity(amount(container))}, True, is_sidecar(container)) for container in template.init_containers
     ]
-    if not init_uses:
-        return sum(amounts)
-    uses = [Use({"": Quantity(used)}) for used in amounts if used] + init_uses
-    return at_once(uses)[""]
+    return at_once(uses).get("", 0)

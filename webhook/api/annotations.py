@@ -1,38 +1,40 @@
-"""The annotations with which a user controls the service for a job. The pods do not get them."""
+"""The annotations with which a user controls the service for a job. The pods do not get these annotations."""
 
 from typing import Final
 
 from webhook.api.limits import MAX_SHOWN_KEY_BYTES
 
 DEBUG_MODE: Final = "training.openshift.io/debug-mode"
-"""`"true"`: keep the pods after the job's end for inspection."""
+"""`"true"`: keep the pods after the job's end."""
 
 TIMEOUT: Final = "training.openshift.io/timeout"
-"""The maximum run time, as `webhook.api.duration` reads it."""
+"""The maximum run time: a duration for `webhook.api.duration`."""
 
 TIMEOUT_ACTION: Final = "training.openshift.io/timeout-action"
-"""The action after the maximum run time: `terminate` (the default) or `notify-only`."""
+"""The action after the maximum run time: `terminate` (default) or `notify-only`."""
 
 GPU_PRODUCT: Final = "training.openshift.io/gpu-product"
 """Acceptable GPUs: values of the nodes' product label, separated by commas."""
 
 WORKER_READINESS: Final = "training.openshift.io/worker-readiness"
-"""`"true"` or the port of sshd: the launcher starts when the workers' sshd answers; `"false"`: it does not wait."""
+"""`"true"` or sshd's port: the launcher waits until the workers' sshd answers. `"false"`: the launcher does not wait.
+"""
 
 SKIP: Final = "training.openshift.io/skip"
 """Ids of injections that the job skips, separated by commas."""
 
 INJECTED: Final = "training.openshift.io/injected"
-"""Ids of the injections that changed the job at its creation, separated by commas. Only people read it."""
+"""Ids of the injections that changed the job at its creation, separated by commas. The service never reads this value.
+"""
 
 TERMINATE: Final = "terminate"
 NOTIFY_ONLY: Final = "notify-only"
 
 QUEUE: Final = "training.openshift.io/queue"
-"""Kueue's LocalQueue for the job; an empty value for none."""
+"""The LocalQueue of Kueue for the job; empty for none."""
 
 NETWORKS: Final = "training.openshift.io/networks"
-"""Additional networks for the pods that run ranks: `namespace/name@interface` separated by commas; empty for none."""
+"""Additional networks for the pods that run ranks: `namespace/name@interface`, separated by commas; empty for none."""
 
 RDMA: Final = "training.openshift.io/rdma"
 """`"true"`: the pods that run ranks get RDMA devices; `"false"`: they do not."""
@@ -41,7 +43,7 @@ NETWORK_POLICY: Final = "training.openshift.io/network-policy"
 """The traffic that the job's pods accept and send: `none`, `default`, `restricted` or `isolated`."""
 
 MIGRATED_FROM: Final = "training.openshift.io/migrated-from"
-"""The kind of job that was converted to this job, such as `sagemaker`. Only people and statistics read it."""
+"""The kind of job that was converted to this job, such as `sagemaker`. Only people and statistics read this value."""
 
 CREATED_BY: Final = "training.openshift.io/created-by"
 """The user who created the job. Only the webhook may write this annotation."""
@@ -53,15 +55,15 @@ OF_USERS: Final = (
 
 
 def mention(key: str, value: str) -> str:
-    """The annotation for a message of one line: its key, and the start of its value."""
+    """The key and the start of the value, for a message on one line."""
     return f"{key} {quoted(value)}"
 
 
 def quoted(value: str) -> str:
-    """The start of a user's text, in quotes.
+    """The start of a user's text, in quotes, without control characters.
 
-    Control characters are replaced: the API server drops a warning that contains them (`NewWarningHeader` in
-    apimachinery `pkg/util/net/http.go`).
+    The API server drops a warning that contains control characters (`NewWarningHeader` in apimachinery
+    `pkg/util/net/http.go`).
     """
     raw = value[: MAX_SHOWN_KEY_BYTES + 1].encode(errors="replace")
     start = value if len(raw) <= MAX_SHOWN_KEY_BYTES else raw[: MAX_SHOWN_KEY_BYTES - 3].decode(errors="ignore") + "..."

@@ -16,38 +16,34 @@ from webhook.api.quantity import Quantity
 _MILLI: Final = quantity.NANO // 1000
 # The API server compares larger quantities in whole units (apimachinery `quantity.go`, `MaxMilliValue`).
 _MAX_MILLI: Final = (2**63 - 1) // 1000
-# Every whole number below this is an exact float.
+# Every whole number below this limit is an exact float.
 _PRECISE: Final = 2**48
 
 
 class Bound(Enum):
-    """The kinds of limits in a LimitRange."""
-
     MIN = "min"
     MAX = "max"
     RATIO = "maxLimitRequestRatio"
 
 
 class Fit(NamedTuple):
-    """A request and a limit of the same container."""
-
     request: Quantity
     limit: Quantity
 
 
 ANY: Final = Fit(Quantity(0), Quantity(0))
-"""The result of `fitting` if any request and limit within the bounds are allowed."""
+"""The result of `fitting` if the bounds do not determine the amounts."""
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """Bounds for a request and its limit; None means unbounded. A ratio is in billionths, like a quantity."""
+    """None for no bound. The ratio is in billionths."""
 
     min: Quantity | None = None
     max: Quantity | None = None
     ratio: Quantity | None = None
 
     def broken(self, request: Quantity | None, limit: Quantity | None) -> Iterator[Bound]:
-        """The bounds that this request and limit violate. None means that the request or limit is not set."""
+        """None stands for a request or limit that is not set."""
         if self.min is not None and (request is None or request < self.min or (limit is not None and limit < self.min)):
             yield Bound.MIN
         if self.max is not None and (limit is None or limit > self.max or (request is not None and request > self.max)):
@@ -65,7 +61,7 @@ class Bounds(msgspec.Struct, frozen=True):
     def fitting(self, request: Quantity | None, limit: Quantity | None, *, equal: bool = False) -> Fit | None:
         """The request and limit within all bounds that are nearest to the given amounts; None if no amounts fit.
 
-        With `equal`, request and limit are the same: some resources cannot be overcommitted.
+        With `equal`, request and limit are the same, as for resources that cannot be overcommitted.
         """
         if self.min is not None and self.max is not None and self.min > self.max:
             return None
@@ -88,7 +84,7 @@ class Bounds(msgspec.Struct, frozen=True):
         return amount if self.min is None else max(amount, self.min)
 
     def _near(self, request: Quantity | None, limit: Quantity | None) -> bool:
-        """Whether the limit is within the ratio. The API server computes this with floating point numbers."""
+        """The API server computes the ratio with floating point numbers."""
         if not request or not limit or self.ratio is None:
             return self.ratio is None
         scale = _MILLI
@@ -100,7 +96,9 @@ class Bounds(msgspec.Struct, frozen=True):
         return observed <= float(quantity.whole(self.ratio))
 
     def _raised(self, limit: Quantity, ratio: Quantity) -> Quantity:
-        """The least request within the ratio of the limit, in thousandths, or in whole units if the number is large."""
+        """The smallest request within the ratio of the limit, rounded up to thousandths, or to whole units if it is
+        large.
+        """
         unit = quantity.NANO if limit > 1000 * quantity.NANO else _MILLI
         request = -(-limit * quantity.NANO // (ratio * unit)) * unit
         while request < limit and not self._near(Quantity(request), limit):
@@ -110,8 +108,8 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 def _of_both(
-    choose: Callable[[Quantity, Quantity], Quantity], one: Quantity | None, other: Quantity | None
+    choose: Callable[[Quantity, Quantity], Quantity], first: Quantity | None, second: Quantity | None
 ) -> Quantity | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return choose(one, other)
+    if first is None or second is None:
+        return second if first is None else first
+    return choose(first, second)

@@ -1,6 +1,6 @@
-"""The schema of MPIJobs in a short form: the names, types and required fields in their CRD.
+"""The names, types and required fields of MPIJobs, from their CRD.
 
-`mpijob_schema.json` next to this file belongs to the pinned release of mpi-operator; `make schema` writes it.
+`mpijob_schema.json` belongs to the pinned release of mpi-operator; `make schema` writes it.
 """
 
 import json
@@ -21,7 +21,7 @@ TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "boolean": ((bool,), "true or false"),
     "quantity": ((int, str), "text or a whole number"),
 }
-"""The Python types of each type, and its name in messages."""
+"""Python types, and the name in messages."""
 EXAMPLES: Final = {
     "accessModes": "[ReadWriteOnce]", "action": "FailJob", "annotations": "{team: nlp}", "apiVersion": "v1",
     "claimName": "data", "containerPort": "8080",
@@ -37,7 +37,7 @@ EXAMPLES: Final = {
     "path": "data", "resourceName": "cpu", "type": "RuntimeDefault", "value": "'1'",
     "topologyKey": "kubernetes.io/hostname", "weight": "1", "whenUnsatisfiable": "DoNotSchedule",
 }  # fmt: skip
-"""Examples for fields that may be missing or have the wrong type."""
+"""Example values by field name, or by the last two parts of the path."""
 
 
 def example(field: str) -> str | None:
@@ -45,12 +45,11 @@ def example(field: str) -> str | None:
 
 
 def such_as(field: str) -> str:
-    """The fix for a missing or empty field."""
     text = example(field)
     return f"Add it, such as {field.rpartition('.')[2]}: {text}." if text else "Add it."
 
 
-# A CRD does not describe the object's metadata: the API server defines it
+# The CRD does not describe the object's metadata. The API server defines it
 # (https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/types.go, ObjectMeta).
 _TEXTS: Final = (
     "creationTimestamp", "deletionTimestamp", "generateName", "name", "namespace", "resourceVersion", "selfLink", "uid",
@@ -81,39 +80,35 @@ _METADATA: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The allowed shape of a value."""
-
     type: str
     """A type of OpenAPI; `quantity` for text or a whole number; or `any`."""
     fields: Mapping[str, "Shape"] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     values: "Shape | None" = None
-    """For a mapping with any keys."""
+    """For a mapping with arbitrary keys."""
     items: "Shape | None" = None
-    """For a list."""
     keys: tuple[str, ...] = ()
-    """The fields that identify an item of a list: no two items have the same values."""
+    """The fields that together identify an item of a list."""
     choices: tuple[str, ...] = ()
     default: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class CrdSchema:
-    """The shape of an MPIJob, and its source."""
-
     origin: str
     root: Shape
 
 
 @cache
 def packaged() -> CrdSchema:
-    """The schema of the pinned release of mpi-operator."""
     written = json.loads(get_data(__package__, FILE) or b"")
     return CrdSchema(written["origin"], of_short_form(written["shapes"]))
 
 
 def short_form(openapi: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """Every shape once, the whole object last. A shape refers to other shapes by index and to scalars by type."""
+    """All distinct shapes; the last one is the whole object. A shape refers to other shapes by index, to scalars by
+    type.
+    """
     shapes: dict[str, int] = {}
 
     def refer(node: Mapping[str, Any]) -> str | int:
@@ -130,7 +125,6 @@ def short_form(openapi: Mapping[str, Any], definitions: Mapping[str, Any] | None
 
 
 def of_short_form(entries: Iterable[Mapping[str, Any]]) -> Shape:
-    """The shape of the whole object."""
     shapes: list[Shape] = []
     for entry in entries:  # an entry refers to earlier entries only
         shapes.append(_shape(entry, shapes))
@@ -138,9 +132,8 @@ def of_short_form(entries: Iterable[Mapping[str, Any]]) -> Shape:
 
 
 def _short(node: Mapping[str, Any], refer: Callable[[Mapping[str, Any]], str | int]) -> dict[str, Any]:
-    """The constraints of a node; empty if only its type matters."""
     if properties := node.get("properties"):
-        shape: dict[str, Any] = {"fields": {name: refer(each) for name, each in sorted(properties.items())}}
+        shape: dict[str, Any] = {"fields": {name: refer(field) for name, field in sorted(properties.items())}}
         return {**shape, "required": sorted(node["required"])} if node.get("required") else shape
     if isinstance(values := node.get("additionalProperties"), Mapping):
         return {"values": refer(values)}
@@ -153,7 +146,7 @@ def _short(node: Mapping[str, Any], refer: Callable[[Mapping[str, Any]], str | i
 
 
 def _resolved(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The node, or the definition that it refers to: published schemas contain references."""
+    """Schemas that a cluster publishes contain references."""
     parts = node.get("allOf")
     reference = node.get("$ref") or (parts[0].get("$ref") if parts and len(parts) == 1 else None)
     return definitions.get(reference.rpartition("/")[2], {}) if reference else node

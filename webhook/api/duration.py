@@ -1,7 +1,7 @@
-"""Durations as users write them: `90m`, `72h`, `1h30m`, `7d`. A duration is a whole number of seconds.
+"""Durations as users write them: `90m`, `72h`, `1h30m`, `7d`.
 
-The grammar is that of Go (https://pkg.go.dev/time#ParseDuration) plus days, without signs, blanks and units below a
-second: the unit of `activeDeadlineSeconds` is a second.
+The grammar is that of Go (https://pkg.go.dev/time#ParseDuration) plus days. Signs, blanks and units below a second are
+not allowed. The total is a whole number of seconds, the unit of `activeDeadlineSeconds`.
 """
 
 import re
@@ -22,16 +22,16 @@ _GRAMMAR: Final = re.compile(f"(?:{_PART.pattern})+")
 
 
 class DurationError(ValueError):
-    """The text is not a duration. The message is a predicate that follows the text: `is longer than 24855d`."""
+    """The text is not a duration. The message is a predicate, such as `is longer than 24855d`."""
 
 
 def is_written_well(text: str) -> bool:
-    """Whether the text is one or more numbers with units. The amount may be out of range."""
+    """The amount may still be out of range."""
     return len(text) <= MAX_DURATION_CHARACTERS and _GRAMMAR.fullmatch(text) is not None
 
 
 def meant(text: str) -> str | None:
-    """The correct spelling of a duration written otherwise, such as `3 days` or `24:00:00`."""
+    """The valid spelling of a duration such as `3 days` or `24:00:00`; None if the meaning is unclear."""
     clock = re.sub(r"(\d+):(\d\d):(\d\d)", r"\1h\2m\3s", text.strip().lower()[:MAX_DURATION_CHARACTERS])
     short = re.sub(r"([0-9])\s*([dhms])[a-z]*\s*", r"\1\2", clock)
     return short if is_written_well(short) else None
@@ -39,7 +39,7 @@ def meant(text: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> int:
-    """The seconds in `text`, at least 1 and at most MAX_SECONDS; DurationError for anything else."""
+    """From 1 to MAX_SECONDS; DurationError if the text is invalid."""
     if len(text) <= MAX_DURATION_CHARACTERS and _NUMBER.fullmatch(text):
         raise DurationError("has no unit, as 72h or 7d have")
     if not is_written_well(text):
@@ -55,7 +55,7 @@ def parse(text: str) -> int:
 
 
 def spell(seconds: int) -> str:
-    """The shortest text that `parse` reads as this number of seconds (0 or more): `3d` or `1h30m`."""
+    """The shortest text for a number of seconds (0 or more), such as `3d` or `1h30m`."""
     parts = []
     for unit, size in _UNITS.items():
         count, seconds = divmod(seconds, size)

@@ -28,23 +28,23 @@ _REGISTRY: Final = re.compile(rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[a-fA-F0-9
 _REPOSITORY: Final = re.compile(rf"{_PATH_PART}(?:/{_PATH_PART})*")
 _FOREIGN: Final = re.compile(r"[^!-~]")
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-# The id of an image on the node. containerd accepts a prefix of the id after `sha256:` if no image on the
-# node has this name (containerd v1.7.28 `pkg/cri/server/helpers.go` localResolve, go-digest `digestset` Set.Lookup).
+# The id of an image on the node. containerd accepts a prefix of the id after `sha256:` if no image on the node has this
+# name (containerd v1.7.28 `pkg/cri/server/helpers.go` localResolve, go-digest `digestset` Set.Lookup).
 _IMAGE_ID: Final = re.compile(r"[a-f0-9]{64}|sha256:[a-f0-9]+")
 _HEX: Final = re.compile(r"[a-f0-9]*")
 # https://github.com/opencontainers/go-digest/blob/v1.0.0/algorithm.go
 _DIGEST_LENGTHS: Final = {"sha256": 64, "sha384": 96, "sha512": 128}
 PATTERN: Final = "<registry>/<name>:<tag>"
-"""The form of a name in messages. It is not a valid name itself, so a job with a copy of it is rejected."""
+"""The form of an image name in messages. The text itself is not a valid name, so a job that copies it is rejected."""
 _HELP: Final = f"write it as {PATTERN}"
 
 
 class ImageError(ValueError):
-    """Not an image reference. The message is one sentence for the user."""
+    """The text is not an image reference. The message is one sentence for the user."""
 
 
 class ImageReference(msgspec.Struct, frozen=True):
-    """A reference with the defaults filled in: `ubuntu` is `docker.io`, `library/ubuntu`, no tag, no digest."""
+    """A reference with defaults: `ubuntu` has registry `docker.io`, repository `library/ubuntu`, no tag, no digest."""
 
     registry: str
     repository: str
@@ -53,7 +53,7 @@ class ImageReference(msgspec.Struct, frozen=True):
 
     @property
     def effective_tag(self) -> str | None:
-        """The tag that is pulled: `latest` if the reference has neither tag nor digest, None if it has a digest."""
+        """The pulled tag: `latest` without tag and digest, None with a digest."""
         if self.digest is not None:
             return None
         return self.tag or "latest"
@@ -65,7 +65,7 @@ class ImageReference(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> ImageReference:
-    """The parts of an image reference; raises `ImageError`."""
+    """ImageError if the text is not an image reference."""
     if len(text) > MAX_IMAGE_CHARACTERS:
         raise ImageError(f"an image reference has at most {MAX_IMAGE_CHARACTERS} characters, this one has {len(text)}")
     return _parse(text)
@@ -146,7 +146,7 @@ def _show(text: str, limit: int = 80) -> str:
 
 
 def registry_problem(prefix: str) -> str | None:
-    """Why the text is not an entry for `in_registry`, as a predicate in one line, or None."""
+    """Why the text is not a valid entry for `in_registry`, as a predicate on one line; None if it is valid."""
     if "://" in prefix:
         return "starts with a scheme: remove everything up to and including ://"
     host, slash, path = prefix.partition("/")
@@ -162,9 +162,9 @@ def registry_problem(prefix: str) -> str | None:
 
 
 def in_registry(reference: ImageReference, prefix: str) -> bool:
-    """Whether the image is in an allow-list entry: a registry (`quay.io`), or one with a path (`quay.io/team`).
+    """Whether the image is in `prefix`: a registry (`quay.io`), or a registry with a path (`quay.io/team`).
 
-    Paths match whole segments, hosts ignore case, ports must be equal. An entry with a `registry_problem` matches none.
+    A path matches whole segments, case does not matter in hosts, and ports must be equal.
     """
     host, slash, path = prefix.partition("/")
     host = host.lower()

@@ -1,7 +1,7 @@
-"""Common parts of Kueue's objects in `v1beta2` and `v1beta1`: quotas, conditions and Kueue's own arithmetic.
+"""Parts that several of Kueue's objects have (`v1beta2` and `v1beta1`), and Kueue's arithmetic.
 
-Kueue counts cpu in thousandths and all else in whole units, both rounded up, in 64 bits that saturate; the largest
-number means unlimited (kueue `pkg/resources/{amount,requests}.go`, v0.18.3).
+Kueue counts cpu in thousandths and other resources in whole units, both rounded up. The numbers have 64 bits; the
+largest number means unlimited (kueue `pkg/resources/{amount,requests}.go`, v0.18.3).
 """
 
 import re
@@ -19,20 +19,19 @@ API_VERSIONS: Final = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
 
 PREFIX: Final = "kueue.x-k8s.io/"
 QUEUE_NAME: Final = PREFIX + "queue-name"
-"""The label of a job that waits in a LocalQueue."""
 
 PRIORITY_CLASS: Final = PREFIX + "priority-class"
-"""The label with the WorkloadPriorityClass of a job."""
+"""The label with the name of a WorkloadPriorityClass."""
 
 FOREIGN: Final = (PREFIX + "multikueue-origin", PREFIX + "prebuilt-workload-name")
-"""Labels or annotations of a copy of a job from another cluster, and of a job with a prebuilt Workload.
+"""Labels or annotations of a job that another cluster copied here, or that has a prebuilt Workload.
 
-Kueue compares such a job with its Workload, and finishes the Workload if they differ (kueue
-`pkg/controller/jobframework`, "prebuilt workload is out of sync").
+Kueue finishes the Workload if the job differs from it (kueue `pkg/controller/jobframework`, "prebuilt workload is out
+of sync").
 """
 
 FRAMEWORK: Final = "kubeflow.org/mpijob"
-"""MPIJobs in Kueue's list of frameworks."""
+"""The name of MPIJobs in Kueue's list of frameworks."""
 
 UNLIMITED: Final = 2**63 - 1
 
@@ -48,7 +47,6 @@ _NO_LETTER: Final = re.compile("[^a-z]")
 
 
 def means_queue_name(key: str) -> bool:
-    """Whether the key is QUEUE_NAME, or a misspelling of it."""
     prefix, _, name = key.lower().rpartition("/")
     if "kueue" in prefix or prefix.endswith("x-k8s.io"):
         return bool(get_close_matches(_NO_LETTER.sub("", name), _MEANT, 1, _NEAR))
@@ -56,14 +54,12 @@ def means_queue_name(key: str) -> bool:
 
 
 class FlavorResource(NamedTuple):
-    """A resource of a flavor. Each has its own quota."""
-
     flavor: str
     resource: str
 
 
 class Quota(NamedTuple):
-    """Amounts in Kueue's units. None as a limit allows borrowing or lending of everything."""
+    """Amounts in Kueue's units. Without a limit, everything can be borrowed or lent."""
 
     nominal: int = 0
     borrowing_limit: int | None = None
@@ -74,29 +70,23 @@ Quotas = Mapping[FlavorResource, Quota]
 
 
 class Group(NamedTuple):
-    """Resources that a pod set gets from the same flavor. Kueue tries the flavors in this order."""
+    """Kueue tries the flavors in this order."""
 
     covered: frozenset[str]
     flavors: tuple[str, ...]
 
 
 class Condition(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A condition in a status."""
-
     type: str = ""
     status: str = ""
     reason: str = ""
 
 
 class QueueStatus(msgspec.Struct, omit_defaults=True):
-    """The status; only the conditions are read."""
-
     conditions: list[Condition] | None = None
 
 
 class ResourceQuota(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A flavor's quota of one resource, as written."""
-
     name: str = ""
     nominal_quota: object = None
     borrowing_limit: object = None
@@ -104,23 +94,18 @@ class ResourceQuota(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class FlavorQuotas(msgspec.Struct, omit_defaults=True):
-    """A flavor's quotas."""
-
     name: str = ""
     resources: list[ResourceQuota] | None = None
 
 
 class ResourceGroup(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A resource group of a ClusterQueue or Cohort."""
-
     covered_resources: list[str] | None = None
     flavors: list[FlavorQuotas] | None = None
 
 
 def without_kueues(template: Mapping[str, Any]) -> dict[str, Any]:
-    """A pod template without the changes that Kueue makes when it starts and stops a job.
-
-    Source: kueue `pkg/podset/podset.go`.
+    """A pod template without the fields that Kueue changes when it starts or stops a job (kueue
+    `pkg/podset/podset.go`).
     """
     changed = {"metadata": ("labels", "annotations"), "spec": ("nodeSelector", "tolerations", "schedulingGates")}
     return {**template} | {
@@ -137,7 +122,7 @@ def groups(resource_groups: Iterable[ResourceGroup] | None) -> tuple[Group, ...]
 
 
 def quotas(resource_groups: Iterable[ResourceGroup] | None) -> Quotas:
-    """The quotas of all groups; QuantityError if a quota is invalid."""
+    """QuantityError if a quota is invalid."""
     return {
         FlavorResource(flavor.name, resource.name): Quota(
             *(
@@ -165,7 +150,6 @@ def inactive_reason(status: QueueStatus | None) -> str:
 
 
 def is_active(status: QueueStatus | None) -> bool:
-    """Whether Kueue has reported that the queue is active."""
     conditions = (status and status.conditions) or ()
     return any(condition.type == "Active" and condition.status == "True" for condition in conditions)
 
@@ -178,19 +162,18 @@ def amount(resource: str, value: Quantity) -> int:
 
 
 def text(resource: str, value: int) -> str:
-    """The amount as a quantity, for messages."""
     if value >= UNLIMITED:
         return "unlimited"
     return quantity.format(Quantity(value * (_MILLI if resource == _CPU else NANO)))
 
 
-def plus(one: int, other: int) -> int:
+def plus(first: int, second: int) -> int:
     """The sum; unlimited stays unlimited."""
-    return min(one + other, UNLIMITED)
+    return min(first + second, UNLIMITED)
 
 
-def minus(one: int, other: int) -> int:
+def minus(first: int, second: int) -> int:
     """The difference; unlimited stays unlimited, except that unlimited minus unlimited is 0."""
-    if one == UNLIMITED:
-        return 0 if other == UNLIMITED else UNLIMITED
-    return one - other
+    if first == UNLIMITED:
+        return 0 if second == UNLIMITED else UNLIMITED
+    return first - second

@@ -1,9 +1,9 @@
-"""Label selectors (`matchLabels`, `matchExpressions`), compiled once and matched often.
+"""Label selectors (`matchLabels`, `matchExpressions`).
 
-Selectors are validated like in the API server and evaluated like `metav1.LabelSelectorAsSelector`:
+They are validated like in the API server and evaluated like `metav1.LabelSelectorAsSelector`:
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/validation/validation.go
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/helpers.go
-An unknown field is an error: a selector with a misspelt `matchLabel` would otherwise select everything.
+An unknown field is an error, because a selector with a misspelt `matchLabel` would select everything.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,30 +18,28 @@ _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class SelectorError(ShapeError):
-    """Not a label selector. `path` is the wrong field (`matchExpressions[0].values`), empty for the whole selector."""
+    """`path` is the wrong field (`matchExpressions[0].values`), empty for the selector itself."""
 
 
 class Requirement(msgspec.Struct, frozen=True):
-    """A condition on a label: its value is in `values`, or the label exists if `values` is None. With `wanted` False
-    the condition is negated.
+    """A condition on a label: its value is in `values`, or the label exists if `values` is None.
+
+    The condition is negated if `positive` is False.
     """
 
     key: str
     values: frozenset[str] | None
-    wanted: bool
+    positive: bool
 
 
 class Selector(msgspec.Struct, frozen=True):
-    """All requirements must be met. An empty list selects everything; None instead of a list selects nothing."""
+    """No requirement selects everything; None instead of a tuple selects nothing."""
 
     requirements: tuple[Requirement, ...] | None
 
     @classmethod
     def parse(cls, obj: object) -> Self:
-        """Compile a LabelSelector as decoded from JSON or YAML; raises `SelectorError` at the first fault.
-
-        An absent selector (None) selects nothing, an empty selector (`{}`) everything.
-        """
+        """SelectorError at the first fault."""
         if obj is None:
             return cls(None)
         fields = _fields(obj, "", ("matchLabels", "matchExpressions"))
@@ -50,13 +48,13 @@ class Selector(msgspec.Struct, frozen=True):
         return cls((*equals, *(_expression(e, f"matchExpressions[{i}]") for i, e in enumerate(expressions))))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is selected. A missing label satisfies NotIn, like in Kubernetes."""
+        """A missing label satisfies NotIn, like in Kubernetes."""
         if self.requirements is None:
             return False
         for requirement in self.requirements:
             key, values = requirement.key, requirement.values
-            found = key in labels if values is None else labels.get(key) in values
-            if found is not requirement.wanted:
+            is_met = key in labels if values is None else labels.get(key) in values
+            if is_met is not requirement.positive:
                 return False
         return True
 
@@ -66,7 +64,7 @@ def _equals(obj: object) -> Iterator[Requirement]:
         return
     for key, value in _mapping(obj, "matchLabels").items():
         name = _key(key, "matchLabels")
-        yield Requirement(name, frozenset([_value(value, f"matchLabels[{name}]")]), wanted=True)
+        yield Requirement(name, frozenset([_value(value, f"matchLabels[{name}]")]), positive=True)
 
 
 def _expression(obj: object, path: str) -> Requirement:
@@ -85,7 +83,7 @@ def _expression(obj: object, path: str) -> Requirement:
     if values and not takes_values:
         raise SelectorError(f"{path}.values", f"operator {operator} takes no values, remove them")
     allowed = frozenset([_value(value, f"{path}.values[{i}]") for i, value in enumerate(values)])
-    return Requirement(key, allowed if takes_values else None, wanted=operator in {"In", "Exists"})
+    return Requirement(key, allowed if takes_values else None, positive=operator in {"In", "Exists"})
 
 
 def _mapping(obj: object, path: str) -> Mapping[object, object]:

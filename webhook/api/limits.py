@@ -3,27 +3,25 @@
 from typing import Final
 
 MAX_OBJECT_BYTES: Final = 1536 * 1024
-"""Bytes of an object that is decoded: a larger object cannot be stored (https://etcd.io/docs/v3.6/dev-guide/limit/)."""
+"""Bytes of a decoded object. A larger object cannot be stored (https://etcd.io/docs/v3.6/dev-guide/limit/)."""
 MAX_NESTED_VALUES: Final = 20_000
 """Mappings and lists in an object. An empty one takes hundreds of bytes, and no timer can interrupt decoding."""
 MAX_CHARACTERS_BEFORE_PROGRAM: Final = 200
-"""Characters before mpirun in which assignments and a folder are searched: the search is quadratic."""
+"""Characters before mpirun that are searched for assignments and a folder. The search takes quadratic time."""
 MAX_CHARACTERS_BEFORE_EMPTY_CALL: Final = 10_000
-"""Characters before an mpirun without a program in which quotes are counted: many such calls make it quadratic."""
+"""Characters before an mpirun without a program in which quotes are counted. Many such calls take quadratic time."""
 MAX_WORDS_OF_STARTERS: Final = 12
-"""Words of a command in which the service searches for programs such as `timeout` that start another program."""
+"""Words of a command that are searched for programs such as `timeout`, which start another program."""
 MAX_UID_CHARACTERS: Final = 256
 """Characters of a review's uid, which the reply repeats."""
 MAX_QUANTITY_CHARACTERS: Final = 64
-"""Characters of a quantity: arithmetic with more digits is slow."""
+"""Characters of a quantity. Arithmetic with more digits is slow."""
 MAX_QUANTITY_EXPONENT: Final = 99
-"""Exponent of a quantity: 1e999999999 would take gigabytes."""
+"""Exponent of a quantity. 1e999999999 would take gigabytes of memory."""
 MAX_IMAGE_CHARACTERS: Final = 1024
 """Characters of an image reference. Longer references are rejected."""
-MAX_CACHED_TEXT_CHARACTERS: Final = 256
-"""Characters of a text whose visible form is cached."""
 MAX_NAMES_LOOKED_AT: Final = 2000
-"""Names among which a similar name is searched: a namespace may have thousands."""
+"""Candidates when a similar name is searched. A namespace may have thousands of names."""
 MAX_NAMES_COMPARED: Final = 16
 """Names that are compared letter by letter, which takes hundreds of microseconds each."""
 MAX_SHOWN_KEY_BYTES: Final = 12
@@ -31,8 +29,10 @@ MAX_SHOWN_KEY_BYTES: Final = 12
 MAX_DURATION_CHARACTERS: Final = 16
 """Characters of a duration."""
 MAX_MCA_VALUE_CHARACTERS: Final = 1000
-"""Characters of an MCA parameter that is injected."""
+"""Characters of an injected MCA parameter."""
 MAX_ALIASED_VALUES: Final = 100_000
-"""Values that aliases may repeat in a YAML document, to limit memory."""
+"""Values that aliases may repeat in a YAML document. The limit protects memory."""
 MAX_YAML_DEPTH: Final = 200
-"""Levels of nesting in a YAML document, to limit recursion. Kubernetes' deepest schemas have fewer than 100."""
+"""Levels of nesting in a YAML document. The limit prevents deep recursion; Kubernetes' deepest schemas have fewer than
+100.
+"""

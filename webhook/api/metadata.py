@@ -1,21 +1,20 @@
-"""Metadata that Kubernetes writes: owners, and fields that the API server clears."""
+"""Metadata that Kubernetes writes."""
 
 from typing import Final
 
 import msgspec
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""kubectl's copy of the applied object."""
 
 SET_BY_SERVER: Final = (
     "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields",
     "resourceVersion", "selfLink", "uid",
 )  # fmt: skip
-"""Cleared by the API server when an object is created (apiserver `pkg/registry/rest/create.go`)."""
+"""The API server clears these fields when an object is created (apiserver `pkg/registry/rest/create.go`)."""
 
 
 class OwnerReference(msgspec.Struct, rename="camel", gc=False):
-    """An owner; `controller` is true for at most one of an object's owners."""
+    """An owner. `controller` is true for at most one owner of an object."""
 
     api_version: str = ""
     kind: str = ""
@@ -25,5 +24,4 @@ class OwnerReference(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def group(self) -> str:
-        """The owner's API group, empty for the core group."""
         return self.api_version.rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""`kubeflow.org/v2beta1` MPIJob: only the fields that are read, and the operator's own defaults.
+"""MPIJobs of `kubeflow.org/v2beta1`, and the operator's defaults.
 
 Upstream: mpi-operator `pkg/apis/kubeflow/v2beta1/{types,default}.go`.
 """
@@ -13,7 +13,7 @@ from webhook.api import mpirun, untyped
 from webhook.api.metadata import OwnerReference
 from webhook.api.mpirun import Invocation
 from webhook.api.pod import PodTemplate
-from webhook.api.shape import ShapeError, decode_error
+from webhook.api.shape import decode_error
 
 CLEAN_POD_POLICIES = ("All", "None", "Running")
 
@@ -23,12 +23,12 @@ IMPLEMENTATIONS = ("OpenMPI", "Intel", "MPICH")
 
 GROUP = "kubeflow.org"
 API_VERSION = "kubeflow.org/v2beta1"
-# Versions of earlier operators; the first is training-operator's.
+# API versions of earlier operators; the first is training-operator's.
 OLDER_VERSIONS = ("kubeflow.org/v1", "kubeflow.org/v1alpha2", "kubeflow.org/v1alpha1")
 # Values of `managedBy`; the default is the operator (`types.go`, `KubeflowJobController` and `MultiKueueController`).
 MPI_OPERATOR = "kubeflow.org/mpi-operator"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-# The annotation that the operator passes on to Volcano, like `schedulingPolicy.queue`
+# The operator passes this annotation and `schedulingPolicy.queue` on to Volcano
 # (https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/podgroup.go).
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 AT_STARTUP = "AtStartup"
@@ -41,13 +41,11 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class ObjectMeta(msgspec.Struct, rename="camel", gc=False):
-    """The metadata that the service reads."""
-
     name: str = ""
     generate_name: str = ""
     namespace: str = ""
     written_uid: str | None = msgspec.field(default=None, name="uid")
-    """Null in the mutating hook if a user wrote null: with server-side apply the API server fills in the uid later."""
+    """A user may write null. With server-side apply, the mutating hook gets the null, because the uid is set later."""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     deletion_timestamp: str | None = None
@@ -55,13 +53,11 @@ class ObjectMeta(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def uid(self) -> str:
-        """The object's id; empty before it is stored."""
+        """Empty before the object is stored."""
         return self.written_uid or ""
 
 
 class SchedulingPolicy(msgspec.Struct, rename="camel", gc=False):
-    """Settings for gang scheduling."""
-
     min_available: Int32 | None = None
     queue: str | None = None
     priority_class: str | None = None
@@ -70,7 +66,7 @@ class SchedulingPolicy(msgspec.Struct, rename="camel", gc=False):
 
 
 class RunPolicy(msgspec.Struct, rename="camel", gc=False):
-    """When the job ends and which pods are kept; times in seconds."""
+    """When the job ends and which pods remain afterwards. Times are in seconds."""
 
     clean_pod_policy: str | None = None
     ttl_seconds_after_finished: Int32 | None = None
@@ -82,15 +78,13 @@ class RunPolicy(msgspec.Struct, rename="camel", gc=False):
 
 
 class ReplicaSpec(msgspec.Struct, rename="camel", gc=False):
-    """Launcher or Worker."""
-
     replicas: Int32 | None = None
     restart_policy: str | None = None
     template: PodTemplate = msgspec.field(default_factory=PodTemplate)
 
 
 class MPIJobSpec(msgspec.Struct, rename="camel", gc=False):
-    """The job's spec; `mpi_replica_specs` keeps every key that the user wrote."""
+    """`mpi_replica_specs` contains every key that the user wrote."""
 
     mpi_replica_specs: Mapping[str, ReplicaSpec | None] | None = None
     slots_per_worker: Int32 | None = None
@@ -102,8 +96,6 @@ class MPIJobSpec(msgspec.Struct, rename="camel", gc=False):
 
 
 class JobCondition(msgspec.Struct, gc=False, omit_defaults=True):
-    """A condition that the operator reports."""
-
     type: str = ""
     status: str = ""
 
@@ -115,21 +107,20 @@ class JobStatus(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
     completion_time: str | None = None
 
     def has(self, *types: str) -> bool:
-        return any(one and one.type in types and one.status == "True" for one in self.conditions or ())
+        conditions = filter(None, self.conditions or ())
+        return any(condition.type in types and condition.status == "True" for condition in conditions)
 
     @property
     def ended(self) -> bool:
         """Whether the operator has recorded the end of the job.
 
-        A job with an evicted worker is Failed too, and the operator continues: only `completionTime` shows that it
-        ended (`isFinished` of mpi-operator `pkg/controller/mpi_job_controller_status.go`).
+        Only `completionTime` shows the end. A job with an evicted worker is Failed too, but it continues (`isFinished`
+        in mpi-operator `pkg/controller/mpi_job_controller_status.go`).
         """
         return bool(self.completion_time) and self.has("Succeeded", "Failed")
 
 
 class MPIJob(msgspec.Struct, rename="camel", dict=True):
-    """An MPIJob from a user, the API server or a file."""
-
     api_version: str = ""
     kind: str = ""
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -138,7 +129,7 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @property
     def status(self) -> JobStatus:
-        """The operator's status; empty if it is invalid, since a user may have written it."""
+        """The operator's status; empty if it is invalid, because users can write it."""
         try:
             return _status_decoder.decode(self.raw_status) or JobStatus() if self.raw_status else JobStatus()
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -146,12 +137,11 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels of the job itself. The pods do not get them."""
         return self.metadata.labels or {}
 
     @property
     def annotations(self) -> dict[str, str]:
-        """The annotations of the job itself. The pods do not get them."""
+        """The pods do not get these annotations."""
         return self.metadata.annotations or {}
 
     @property
@@ -160,7 +150,6 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @property
     def managed_here(self) -> bool:
-        """Whether the operator of this cluster manages the job, not a different controller."""
         return is_managed_here(self.run_policy.managed_by)
 
     @property
@@ -175,15 +164,13 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @property
     def workers(self) -> int:
-        """The number of worker pods that the operator would create: 0 without a Worker spec or without its
-        `replicas`.
-        """
+        """0 without a Worker or without `replicas`."""
         count = worker.replicas if (worker := self.worker) else 0
         return count if count and count > 0 else 0
 
     @property
     def owned(self) -> bool:
-        """Whether the job claims to have a controller as its owner."""
+        """Whether an owner reference claims to be the job's controller."""
         return any(owner.controller for owner in self.metadata.owner_references or ())
 
     @property
@@ -192,21 +179,26 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @cached_property
     def mpirun_calls(self) -> tuple[Invocation, ...]:
-        """Calls of mpirun and similar programs by the launcher's first container; see `mpirun.find`."""
+        """The launcher's calls of mpirun and similar programs, see `mpirun.find`."""
         if self.launcher is None or not self.launcher.template.containers:
             return ()
-        own = self.launcher.template.containers[0]
-        more = bool(own.env_from)
-        return tuple(mpirun.find(own.command, own.args, self.mpi_implementation, own.env or (), env_from=more))
+        container = self.launcher.template.containers[0]
+        return tuple(
+            mpirun.find(
+                container.command,
+                container.args,
+                self.mpi_implementation,
+                container.env or (),
+                env_from=bool(container.env_from),
+            )
+        )
 
     @property
     def mpi_implementation(self) -> str:
-        """The implementation of mpirun; Open MPI's by default (`default.go`)."""
         return self.spec.mpi_implementation or "OpenMPI"
 
     @property
     def active_here(self) -> bool:
-        """Whether the operator of this cluster creates the job's pods now."""
         return self.managed_here and not self.suspended
 
     def misnamed(self, role: str) -> str | None:
@@ -217,41 +209,30 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
         return next((key for key in specs if meant_role(key) == role), None)
 
     def replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
-        """(role, path, spec) of the Launcher and the Worker, in this order; a role that the job lacks is left out."""
-        return self._replicas
-
-    @cached_property
-    def _replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
-        specs = self.spec.mpi_replica_specs or {}
-        launcher, worker = specs.get(LAUNCHER), specs.get(WORKER)
-        replicas = [] if launcher is None else [(LAUNCHER, _LAUNCHER_PATH, launcher)]
-        if worker is not None:
-            replicas.append((WORKER, _WORKER_PATH, worker))
-        return replicas
+        """(role, path, spec), the Launcher first. A missing role is left out."""
+        roles = ((LAUNCHER, self.launcher), (WORKER, self.worker))
+        return [(role, replica_path(role), replica) for role, replica in roles if replica is not None]
 
     def computing(self) -> list[tuple[str, str, ReplicaSpec]]:
-        """The `replicas` whose pods run ranks. The Launcher is included only with `runLauncherAsWorker`."""
-        pods = self.replicas()
-        return pods if self.spec.run_launcher_as_worker else [each for each in pods if each[0] == WORKER]
+        """The replicas whose pods run ranks: the Worker, and with `runLauncherAsWorker` the Launcher."""
+        computing = {WORKER, LAUNCHER} if self.spec.run_launcher_as_worker else {WORKER}
+        return [replica for replica in self.replicas() if replica[0] in computing]
 
 
 def is_managed_here(managed_by: str | None) -> bool:
-    """Whether the operator of this cluster manages a job with this `managedBy`."""
     return managed_by in {None, MPI_OPERATOR}
 
 
 def meant_role(key: str) -> str | None:
-    """The role that a user means by this key of `mpiReplicaSpecs`; None if the key is not similar to a role."""
+    """The role that a key of `mpiReplicaSpecs` resembles, such as `workers`; None if it resembles no role."""
     meant = key.lower().rstrip("s").replace("master", "launcher")
     return next((role for role in (LAUNCHER, WORKER) if meant == role.lower()), None)
 
 
 def replica_path(role: str) -> str:
-    """The path of the replica spec of `role` in the user's YAML."""
     return f"spec.mpiReplicaSpecs[{role}]"
 
 
-_LAUNCHER_PATH, _WORKER_PATH = replica_path(LAUNCHER), replica_path(WORKER)
 _decoder = msgspec.json.Decoder(MPIJob, float_hook=untyped.number)
 _status_decoder = msgspec.json.Decoder(JobStatus | None)
 
@@ -265,7 +246,7 @@ def decode(data: bytes | msgspec.Raw) -> MPIJob:
 
 
 def _bad_replica(data: bytes | msgspec.Raw) -> str:
-    """The key of the invalid entry in mpiReplicaSpecs: the path in msgspec's error lacks map keys."""
+    """msgspec's error does not contain the key of the invalid entry."""
     try:
         replicas = untyped.decode(data)["spec"]["mpiReplicaSpecs"]
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
@@ -279,8 +260,7 @@ def _bad_replica(data: bytes | msgspec.Raw) -> str:
 
 
 def apply_operator_defaults(job: MPIJob) -> MPIJob:
-    """Fill in the defaults that the operator assumes in memory and never stores (`default.go`); changes and returns
-    `job`.
+    """Sets the operator's defaults in `job` and returns it. The operator never stores these defaults (`default.go`).
 
     A Worker without `replicas` gets 0, which is invalid, although the field's documentation promises 1.
     """
@@ -299,6 +279,3 @@ def apply_operator_defaults(job: MPIJob) -> MPIJob:
             replica.replicas = replicas if replica.replicas is None else replica.replicas
             replica.restart_policy = replica.restart_policy or restart_policy
     return job
-
-
-__all__ = ["API_VERSION", "GROUP", "LAUNCHER", "WORKER", "MPIJob", "ReplicaSpec", "RunPolicy", "ShapeError", "decode"]

@@ -1,8 +1,8 @@
-"""Syntax of Kubernetes names and labels: each `*_problem` returns the fault of a text, or None.
+"""The syntax of Kubernetes names and labels.
 
-A fault is a predicate on one line that follows the field and its value: `metadata.name "Train" contains "T"; ...`. It
-quotes at most one character of the text, so its length is limited. Sources of the rules:
-https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/util/validation/validation.go and
+Each `*_problem` returns the fault of a text, or None. A fault is a predicate on one line, such as `contains "T";
+allowed are ...`. It quotes at most one character of the text. Sources:
+https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/util/validation/validation.go
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validate/content/kube.go
 """
 
@@ -35,9 +35,9 @@ GENERATED_BASE_MAX_LENGTH: Final = DNS_LABEL_MAX_LENGTH - GENERATED_SUFFIX_LENGT
 def _syntax(
     pattern: str, allowed: str, *, allowed_text: str, ends_text: str, max_length: int
 ) -> Callable[[str], str | None]:
-    """A function that returns a text's violation of this syntax, or None."""
     # The jobs of a cluster repeat most names, and only texts of at most `max_length` characters are cached.
     is_good = lru_cache(maxsize=1024)(re.compile(pattern).fullmatch)
+
     is_allowed = re.compile(allowed).match
 
     def problem(text: str) -> str | None:
@@ -56,7 +56,6 @@ def _syntax(
 
 
 def _show(char: str) -> str:
-    """The character, or its escape if it could be mistaken for a different character."""
     return f'"{char}"' if " " <= char <= "~" else f"the character U+{ord(char):04X}"
 
 
@@ -102,7 +101,7 @@ label_value_problem: Final = _syntax(
     ends_text=_LABEL_ENDS,
     max_length=LABEL_VALUE_MAX_LENGTH,
 )
-"""The syntax of a label's value. An empty value is valid."""
+"""An empty value is valid."""
 
 _label_name_problem: Final = _syntax(
     _LABEL_NAME,
@@ -111,11 +110,12 @@ _label_name_problem: Final = _syntax(
     ends_text=_LABEL_ENDS,
     max_length=LABEL_NAME_MAX_LENGTH,
 )
+
 _is_label_key: Final = lru_cache(maxsize=1024)(re.compile(rf"(?:{_DNS_SUBDOMAIN}/)?{_LABEL_NAME}").fullmatch)
 
 
 def label_key_problem(text: str) -> str | None:
-    """The syntax of a label's key, or any other qualified name: `name` or `example.com/name`."""
+    """Also the syntax of other qualified names: `name` or `example.com/name`."""
     if len(text) <= LABEL_NAME_MAX_LENGTH and _is_label_key(text):
         return None  # the whole is short, so no part is too long
     prefix, slash, name = text.rpartition("/")
@@ -131,7 +131,7 @@ def label_key_problem(text: str) -> str | None:
 
 
 def corrected(text: str, problem: Callable[[str], str | None], room: int = DNS_SUBDOMAIN_MAX_LENGTH) -> str | None:
-    """The text with "-" for invalid characters, cut to `room` characters; None if the result is still invalid."""
+    """The text with "-" for invalid characters, cut to `room` characters; None if this does not make it valid."""
     lower = text.lower()
     spellings = ((r"[^\w./-]+", text), (r"[^\w.-]+", text), (r"[^a-z0-9.-]+", lower), (r"[^a-z0-9-]+", lower))
     for other, written in spellings:
@@ -146,13 +146,17 @@ def corrected(text: str, problem: Callable[[str], str | None], room: int = DNS_S
 
 
 def advice(text: str, problem: Callable[[str], str | None]) -> str:
-    """The fix for an invalid name."""
     meant = corrected(text, problem)
     return f"Write {meant}." if meant else "Use lower case letters, digits and -."
 
 
+# The operators of selectors and tolerations, by the symbols of other languages.
+_OPERATORS: Final = {"==": {"In", "Equal"}, "=": {"In", "Equal"}, "!=": {"NotIn"}, ">": {"Gt"}, "<": {"Lt"}}
+
+
 def choose(value: str, choices: Iterable[str]) -> str:
-    """The fix for a value that is not one of the choices."""
+    if operator := _OPERATORS.get(value, set()).intersection(choices):
+        return f"Write {operator.pop()}."
     plain = {re.sub("[^a-z0-9]", "", choice.lower()): choice for choice in choices}
     written = re.sub("[^a-z0-9]", "", value[:DNS_LABEL_MAX_LENGTH].lower())
     near = get_close_matches(written, plain, n=1, cutoff=0.8) or [text for text in plain if text in written]
@@ -160,9 +164,9 @@ def choose(value: str, choices: Iterable[str]) -> str:
 
 
 def is_generated(name: str, prefix: str) -> bool:
-    """Whether the API server will generate, or has generated, the name from `generateName`.
+    """Whether the API server will generate the name from `generateName`, or has generated it.
 
-    It ignores `generateName` if the user sets a name.
+    The API server ignores `generateName` if the user sets a name.
     """
     base = prefix[:GENERATED_BASE_MAX_LENGTH]
     made = name.startswith(base) and len(name) == len(base) + GENERATED_SUFFIX_LENGTH
@@ -171,11 +175,11 @@ def is_generated(name: str, prefix: str) -> bool:
 
 _LENGTHS: Final = 3
 _SHORTEST_PART: Final = 3
-"""Minimum length of a text for which a name that contains it is suggested: "d" is in "shared-memory" by chance."""
+"""Minimum length of a name that is searched inside other names. "d" is in "shared-memory" by chance."""
 
 
 def closest_name(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate most similar to `name`; None if no candidate is similar. Only some of many are compared."""
+    """The candidate most similar to `name`; None if no candidate is similar."""
     if not 0 < len(name) <= DNS_SUBDOMAIN_MAX_LENGTH:
         return None
     near = [

@@ -12,20 +12,22 @@ from webhook.api import names
 
 NETWORKS: Final = "k8s.v1.cni.cncf.io/networks"
 DEFAULT_NETWORK: Final = "v1.multus-cni.io/default-network"
-"""The annotation with which a pod replaces the cluster's default network."""
+"""Replaces the cluster's default network for a pod."""
 
 RESOURCE_NAME: Final = "k8s.v1.cni.cncf.io/resourceName"
-"""On a NetworkAttachmentDefinition: the device that each attached pod needs."""
+"""The annotation of a NetworkAttachmentDefinition with the device that each attached pod needs."""
 
 _INTERFACE_MAX_LENGTH: Final = 15  # Linux' IFNAMSIZ without the final zero byte
 
 
 class NetworksError(ValueError):
-    """The annotation is invalid; the message is the reason."""
+    """The message is a predicate with the reason."""
 
 
 class Network(NamedTuple):
-    """A NetworkAttachmentDefinition. An empty namespace means the pod's. Multus names the interface if it is empty."""
+    """A NetworkAttachmentDefinition. An empty namespace is that of the pod. Multus chooses the name of an empty
+    interface.
+    """
 
     namespace: str
     name: str
@@ -36,7 +38,6 @@ class Network(NamedTuple):
         return f"{namespace}{self.name}{f'@{self.interface}' if self.interface else ''}"
 
     def within(self, namespace: str) -> tuple[str, str]:
-        """(namespace, name) for a pod in `namespace`."""
         return self.namespace or namespace, self.name
 
 
@@ -50,9 +51,9 @@ _decoder = msgspec.json.Decoder(list[_Selection])
 
 
 def parse(text: str) -> list[Network]:
-    """The networks in either notation: `[namespace/]name[@interface]` separated by commas, or a list in JSON.
+    """The networks in `[namespace/]name[@interface],...` or in a JSON list. Names are not checked.
 
-    NetworksError for anything else. Names are not checked.
+    NetworksError if the text has neither form.
     """
     if not text.strip():
         return []
@@ -66,13 +67,13 @@ def parse(text: str) -> list[Network]:
 
 
 def parse_strictly(text: str) -> list[Network]:
-    """The networks in the notation with commas, which this service writes. Names are checked too."""
+    """Accepts only the notation with commas, which this service writes. Names are checked too."""
     if _in_json(text):
         raise NetworksError("is not [namespace/]name[@interface], with commas between several")
     networks = parse(text)
     for network in networks:
         for part in filter(None, network):
-            # Network Resources Injector accepts only such names.
+            # Network Resources Injector accepts only these names.
             if problem := names.dns_1123_label_problem(part):
                 raise NetworksError(f"has a name that {problem}")
         if len(network.interface) > _INTERFACE_MAX_LENGTH:
@@ -81,7 +82,7 @@ def parse_strictly(text: str) -> list[Network]:
 
 
 def extended(text: str, more: Iterable[Network]) -> str:
-    """The valid `text` with `more` networks at its end. The existing text is not changed."""
+    """The valid `text` with `more` networks at its end."""
     if not _in_json(text):
         return _start(text) + ", ".join(map(str, more))
     fields = ({key: value for key, value in network._asdict().items() if value} for network in more)
@@ -89,12 +90,10 @@ def extended(text: str, more: Iterable[Network]) -> str:
 
 
 def extends(text: str, original: str) -> bool:
-    """Whether `text` is a result of `extended` for `original`."""
     return text.startswith(_start(original))
 
 
 def _start(text: str) -> str:
-    """The text up to the position where the next network is added."""
     start = text.rstrip()
     if _in_json(text):
         start = start.removesuffix("]").rstrip()

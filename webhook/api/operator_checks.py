@@ -1,7 +1,7 @@
-"""Whether the operator rejects a job: then it creates no pods until a user changes the job.
+"""Whether the operator rejects a job. The operator then creates no pods until a user changes the job.
 
-https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/apis/kubeflow/validation/validation.go runs on every sync
-before anything is created; a job that fails gets no status. The rule `upstream-contract` reports the fault.
+The operator runs https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/apis/kubeflow/validation/validation.go on
+every sync before it creates objects. A job that fails gets no status.
 """
 
 from typing import Final
@@ -12,13 +12,13 @@ from webhook.api.mpijob import CLEAN_POD_POLICIES, IMPLEMENTATIONS, LAUNCHER, MP
 RESTART_POLICIES: Final = ("Never", "OnFailure")
 
 
-def never_begun(job: MPIJob) -> bool:
-    """Whether the operator has rejected the job on every sync so far. The job has the operator's defaults."""
-    return not job.status.conditions and refused(job)
+def always_rejected(job: MPIJob) -> bool:
+    """Whether the operator has rejected the job on every sync. The job must have the operator's defaults."""
+    return not job.status.conditions and is_rejected(job)
 
 
-def refused(job: MPIJob) -> bool:
-    """Whether the operator would reject the job on the next sync. The job has the operator's defaults."""
+def is_rejected(job: MPIJob) -> bool:
+    """Whether the operator rejects the job on the next sync. The job must have the operator's defaults."""
     spec, policy = job.spec, job.run_policy
     last_worker = f"{job.metadata.name}-worker-{max(job.workers, 1) - 1}"
     counts = (policy.ttl_seconds_after_finished, policy.active_deadline_seconds, policy.backoff_limit)

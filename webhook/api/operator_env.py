@@ -1,7 +1,6 @@
 """Variables that the operator appends to the first containers.
 
-If a variable appears twice, a container gets the last value. So the operator's value replaces the user's.
-
+The last value of a variable counts, so the operator's value replaces the user's.
 https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/mpi_job_controller.go (`newWorker`,
 `newLauncherPodTemplate`). NVIDIA_DRIVER_CAPABILITIES is left out: it has no effect without devices.
 """
@@ -28,7 +27,9 @@ _SLOTS: Final = {"OpenMPI": "OMPI_MCA_orte_set_default_slots", "Intel": "I_MPI_P
 
 
 def values(role: str, job: MPIJob) -> dict[str, tuple[str, ...]]:
-    """By variable, the values with the same effect as the operator's. `job` need not have the operator's defaults."""
+    """For each variable, all values with the same effect as the operator's value. The job may lack the operator's
+    defaults.
+    """
     variables: dict[str, tuple[str, ...]] = {"K_MPI_JOB_ROLE": (role.lower(),)}
     if role == LAUNCHER:
         implementation = job.spec.mpi_implementation or "OpenMPI"

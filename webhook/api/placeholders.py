@@ -1,8 +1,6 @@
-"""Placeholders in a converted job: texts that no cluster accepts, and that describe the value for the user to fill
-in.
+"""Placeholders in a converted job. Their text describes the value that the user must fill in.
 
-A placeholder is not a valid image name, and no claim has it as a name. `check` searches for placeholders, so it reports
-all of them with the descriptions from the conversion.
+No cluster accepts a placeholder: it is not a valid image name or claim name. The command `check` reports placeholders.
 """
 
 from collections.abc import Iterator
@@ -11,12 +9,12 @@ from typing import Any, Final
 MARK: Final = "FILL-IN: "
 
 
-def fill_in(what: str) -> str:
-    return f"{MARK}{what}"
+def fill_in(description: str) -> str:
+    return f"{MARK}{description}"
 
 
 def find(document: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """The path and description of each placeholder."""
+    """(path, description) of each placeholder."""
     if isinstance(document, dict):
         for key, value in document.items():
             bracket = "." in key or "/" in key or path.endswith("mpiReplicaSpecs")

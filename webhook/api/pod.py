@@ -1,7 +1,6 @@
-"""The pod template inside a replica spec: only the fields that are read.
+"""The fields of a pod template that the service reads.
 
-Every field may be absent or null: mutating webhooks get objects before schema validation, and files on disk are not
-validated at all.
+Every field may be absent or null: mutating webhooks get objects before schema validation, and files are not validated.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +10,12 @@ import msgspec
 
 WINDOWS: Final = "windows"
 OS_LABEL: Final = "kubernetes.io/os"
-# The older form of a claim's `storageClassName`; it wins if both are set (component-helpers
-# `storage/volume/helpers.go`, `GetPersistentVolumeClaimClass`).
+# The older form of a claim's `storageClassName`, which it overrides (component-helpers `storage/volume/helpers.go`,
+# `GetPersistentVolumeClaimClass`).
 STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 SHARED_MEMORY = "shared-memory"
-"""The volume that the injection of this name adds. It is never suggested for a misspelt volume name."""
+"""The volume of the injection with this name."""
 
 
 class Presence(msgspec.Struct, gc=False):
@@ -24,7 +23,7 @@ class Presence(msgspec.Struct, gc=False):
 
 
 class ResourceRequirements(msgspec.Struct, gc=False):
-    """Quantities by resource name, as written: `webhook.api.quantity.parse` reads them. `claims` name devices (DRA)."""
+    """Quantities as written, by resource name. `claims` name devices (dynamic resource allocation)."""
 
     requests: Mapping[str, object] | None = None
     limits: Mapping[str, object] | None = None
@@ -32,64 +31,54 @@ class ResourceRequirements(msgspec.Struct, gc=False):
 
 
 class ResourceFieldRef(msgspec.Struct, gc=False):
-    """A container's resource, in units of `divisor` (a quantity)."""
+    """A container's resource, in units of the quantity `divisor`."""
 
     divisor: object = None
 
 
 class KeyToPath(msgspec.Struct, gc=False):
-    """A key that becomes a file."""
-
     key: str = ""
 
 
 class ConfigMapSource(msgspec.Struct, gc=False):
-    """A ConfigMap in the job's namespace. If it or a key is missing, pods start only if it is `optional`."""
+    """A ConfigMap in the job's namespace. If it or a key is missing, pods start only if `optional` is true."""
 
     name: str = ""
     optional: bool | None = None
     key: str = ""
     items: Sequence[KeyToPath] | None = None
     default_mode: object = msgspec.field(default=None, name="defaultMode")
-    """The mode of its files as a volume: 0644 if unset."""
+    """The mode of the volume's files, 0644 by default."""
 
 
 class ImageSource(msgspec.Struct, gc=False):
-    """An image of a registry, mounted as a read-only volume."""
+    """An image that is mounted as a read-only volume."""
 
     reference: str | None = None
 
 
 class EmptyDir(msgspec.Struct, gc=False):
-    """Scratch space: on the node's disk unless `medium` is `Memory` or starts with `HugePages`."""
+    """Scratch space on the node's disk, or in memory if `medium` is `Memory` or starts with `HugePages`."""
 
     medium: str | None = None
     size_limit: object = msgspec.field(default=None, name="sizeLimit")
 
 
 class ClaimSource(msgspec.Struct, rename="camel", gc=False):
-    """A PersistentVolumeClaim in the job's namespace."""
-
     claim_name: str = ""
 
 
 class ClaimMeta(msgspec.Struct, gc=False):
-    """The metadata of a claim."""
-
     annotations: dict[str, str] | None = None
 
 
 class ClaimSpec(msgspec.Struct, rename="camel", gc=False):
-    """The spec of a claim."""
-
     storage_class_name: str | None = None
     volume_attributes_class_name: str | None = None
     resources: ResourceRequirements | None = None
 
 
 class Claim(msgspec.Struct, gc=False):
-    """A PersistentVolumeClaim, or the template of one."""
-
     metadata: ClaimMeta | None = None
     spec: ClaimSpec | None = None
 
@@ -101,45 +90,35 @@ class Claim(msgspec.Struct, gc=False):
 
 
 class Ephemeral(msgspec.Struct, rename="camel", gc=False):
-    """A claim with the lifetime of the pod."""
+    """A claim that is deleted with its pod."""
 
     volume_claim_template: Claim | None = None
 
 
 class Csi(msgspec.Struct, gc=False):
-    """A volume that a CSI driver creates for the pod."""
-
     driver: str = ""
 
 
 class DownwardItem(msgspec.Struct, rename="camel", gc=False):
-    """A file with a field of the pod."""
-
     resource_field_ref: ResourceFieldRef | None = None
 
 
 class DownwardApi(msgspec.Struct, gc=False):
-    """Files with fields of the pod."""
-
     items: Sequence[DownwardItem] | None = None
 
 
 class ProjectedSource(msgspec.Struct, gc=False):
-    """One of the sources of a projected volume."""
-
     config_map: ConfigMapSource | None = msgspec.field(default=None, name="configMap")
     downward_api: DownwardApi | None = msgspec.field(default=None, name="downwardAPI")
     service_account_token: Presence | None = msgspec.field(default=None, name="serviceAccountToken")
 
 
 class Projected(msgspec.Struct, gc=False):
-    """Several sources in one volume."""
-
     sources: Sequence[ProjectedSource] | None = None
 
 
 class Volume(msgspec.Struct, rename="camel", gc=False):
-    """A volume, with all sources of the supported Kubernetes releases. A volume without a source is an `emptyDir`."""
+    """A volume without a source is an `emptyDir`."""
 
     name: str = ""
     config_map: ConfigMapSource | None = None
@@ -153,7 +132,7 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
     projected: Projected | None = None
     secret: Presence | None = None
 
-    # Storage that needs no claim and so has no storage class.
+    # Storage without a claim, so it has no storage class.
     aws_elastic_block_store: Presence | None = None
     azure_disk: Presence | None = None
     azure_file: Presence | None = None
@@ -170,12 +149,11 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def without_claim(self) -> str | None:
-        """The volume's field for storage without a claim; None if the volume has no such field."""
         return next((name for attribute, name in _WITHOUT_CLAIM if getattr(self, attribute) is not None), None)
 
     @property
     def scratch(self) -> EmptyDir | None:
-        """The scratch space; None if the volume has a different source. A volume without a source is scratch space."""
+        """None if the volume has a different source."""
         if self.empty_dir is not None:
             return self.empty_dir
         return None if any(getattr(self, name) is not None for name in _SOURCES) else EmptyDir()
@@ -187,21 +165,17 @@ _WITHOUT_CLAIM = _FIELDS[next(i for i, (name, _) in enumerate(_FIELDS) if name =
 
 
 class ValueFrom(msgspec.Struct, rename="camel", gc=False):
-    """The source of a variable's value."""
-
     config_map_key_ref: ConfigMapSource | None = None
     field_ref: Presence | None = None
     resource_field_ref: ResourceFieldRef | None = None
 
 
 class EnvFrom(msgspec.Struct, rename="camel", gc=False):
-    """The source of many variables."""
-
     config_map_ref: ConfigMapSource | None = None
 
 
 class EnvVar(msgspec.Struct, rename="camel", gc=False):
-    """An environment variable; `value` is None if `value_from` defines it."""
+    """An environment variable. `value` is None if `value_from` is set."""
 
     name: str
     value: str | None = None
@@ -209,21 +183,17 @@ class EnvVar(msgspec.Struct, rename="camel", gc=False):
 
 
 class VolumeMount(msgspec.Struct, rename="camel", gc=False):
-    """The path of a volume in the container."""
-
     name: str = ""
     mount_path: str = ""
 
 
 class Capabilities(msgspec.Struct, gc=False):
-    """Linux capabilities."""
-
     add: Sequence[str] | None = None
     drop: Sequence[str] | None = None
 
 
 class SecurityContext(msgspec.Struct, rename="camel", gc=False):
-    """The user of a container; `webhook.predict.pod_security.pod` has what Pod Security reads."""
+    """`webhook.predict.pod_security.pod` has the other fields."""
 
     capabilities: Capabilities | None = None
     privileged: bool | None = None
@@ -232,16 +202,12 @@ class SecurityContext(msgspec.Struct, rename="camel", gc=False):
 
 
 class PodSecurityContext(msgspec.Struct, rename="camel", gc=False):
-    """Defaults for the containers, and the group that owns the volumes."""
-
     fs_group: int | None = None
     run_as_non_root: bool | None = None
     run_as_user: int | None = None
 
 
 class ContainerPort(msgspec.Struct, rename="camel", gc=False):
-    """A port on which a container listens."""
-
     container_port: int | None = None
     host_port: int | None = None
     name: str | None = None
@@ -249,14 +215,10 @@ class ContainerPort(msgspec.Struct, rename="camel", gc=False):
 
 
 class Probe(msgspec.Struct, rename="camel", gc=False):
-    """A probe of a container."""
-
     termination_grace_period_seconds: int | None = None
 
 
 class Container(msgspec.Struct, rename="camel", gc=False):
-    """A container or init container."""
-
     name: str = ""
     image: str | None = None
     command: Sequence[str] | None = None
@@ -274,18 +236,16 @@ class Container(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def argv(self) -> list[str]:
-        """The container's command and arguments. Parts that are not set come from its image."""
+        """Command and arguments. The image decides about parts that are not set."""
         return [*(self.command or ()), *(self.args or ())]
 
 
 class Named(msgspec.Struct, gc=False):
-    """A reference by name, as to a pull secret."""
-
     name: str = ""
 
 
 class Toleration(msgspec.Struct, gc=False):
-    """Tolerated taints; without an operator it is `Equal`, without an effect it matches every effect."""
+    """The tolerated taints. The default operator is `Equal`; without an effect, every effect is tolerated."""
 
     key: str | None = None
     operator: str | None = None
@@ -294,23 +254,19 @@ class Toleration(msgspec.Struct, gc=False):
 
 
 class NodeRequirement(msgspec.Struct, gc=False):
-    """A condition on a label of a node."""
-
     key: str = ""
     operator: str = ""
     values: Sequence[str] | None = None
 
 
 class NodeTerm(msgspec.Struct, rename="camel", gc=False):
-    """Conditions that must all be met; a term without conditions selects no node."""
+    """Conditions that must all be met. A term without conditions selects no node."""
 
     match_expressions: Sequence[NodeRequirement] | None = None
     match_fields: Sequence[NodeRequirement] | None = None
 
 
 class NodeTerms(msgspec.Struct, rename="camel", gc=False):
-    """Terms, at least one of which must be met."""
-
     node_selector_terms: Sequence[NodeTerm] | None = None
 
 
@@ -321,13 +277,13 @@ class NodeAffinity(msgspec.Struct, rename="camel", gc=False):
 
 
 class PodLabels(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """Labels that select pods; expressions are not read."""
+    """Labels that select pods. Expressions are not read."""
 
     match_labels: dict[str, str] | None = None
 
 
 class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """The selected pods, and the node label (`topologyKey`) whose equal values mean that nodes are close."""
+    """Nodes with the same value of the label `topologyKey` are close together."""
 
     topology_key: str = ""
     label_selector: PodLabels | None = None
@@ -336,20 +292,15 @@ class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=Tr
 
 
 class WeightedPodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """A preference for being close to pods, or away from them."""
-
     pod_affinity_term: PodAffinityTerm | None = None
 
 
 class PodAffinity(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """The pods to be close to, or away from."""
-
     required_during_scheduling_ignored_during_execution: Sequence[PodAffinityTerm] | None = None
     preferred_during_scheduling_ignored_during_execution: Sequence[WeightedPodAffinityTerm] | None = None
 
     @property
     def terms(self) -> Iterator[PodAffinityTerm]:
-        """The required terms, then the preferred ones."""
         yield from self.required_during_scheduling_ignored_during_execution or ()
         for weighted in self.preferred_during_scheduling_ignored_during_execution or ():
             if weighted.pod_affinity_term is not None:
@@ -357,30 +308,22 @@ class PodAffinity(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
 
 
 class Affinity(msgspec.Struct, rename="camel", gc=False):
-    """Affinity to nodes, and to other pods."""
-
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
 
 class PodOS(msgspec.Struct, gc=False):
-    """The operating system of the pod's containers."""
-
     name: str | None = None
 
 
 class PodResourceClaim(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """Devices for the pod: from an existing claim, or from one that is created from a template."""
-
     name: str = ""
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
 
 
 class PodSpec(msgspec.Struct, rename="camel", gc=False):
-    """The spec of a pod."""
-
     containers: Sequence[Container] | None = None
     init_containers: Sequence[Container] | None = None
     overhead: Mapping[str, object] | None = None
@@ -403,6 +346,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     scheduler_name: str | None = None
     active_deadline_seconds: int | None = None
     termination_grace_period_seconds: int | None = None
+    dns_policy: str | None = None
     host_network: bool | None = None
     host_ipc: bool | None = msgspec.field(default=None, name="hostIPC")
     topology_spread_constraints: Sequence[Presence | None] | None = None
@@ -418,15 +362,11 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
 
 
 class TemplateMeta(msgspec.Struct, gc=False):
-    """The metadata that reaches the pods."""
-
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 
 
 class PodTemplate(msgspec.Struct, gc=False):
-    """A pod template; `metadata` and `spec` may be missing."""
-
     metadata: TemplateMeta | None = None
     spec: PodSpec | None = None
 
@@ -444,33 +384,39 @@ class PodTemplate(msgspec.Struct, gc=False):
 
     @property
     def node_terms(self) -> Sequence[NodeTerm]:
-        """The terms of the required node affinity, at least one of which must be met."""
+        """A node must meet at least one term of the required node affinity."""
         affinity = self.spec and self.spec.affinity and self.spec.affinity.node_affinity
         required = affinity and affinity.required_during_scheduling_ignored_during_execution
         return (required and required.node_selector_terms) or []
 
     def requires_node(self, key: str, value: str) -> bool:
         """Whether nodeSelector, or every term of the node affinity, requires a node with this label."""
-        if self.node_selector.get(key) == value:
-            return True
+        return self.node_selector.get(key) == value or self.affinity_requires(key, [value])
+
+    def affinity_requires(self, key: str, values: Sequence[str]) -> bool:
+        """Whether every term of the node affinity requires one of `values`, in this order, for the label `key`."""
         # A term without conditions selects no node.
         terms = [term for term in self.node_terms if term.match_expressions or term.match_fields]
+        expected = (key, "In", list(values))
         return bool(terms) and all(
-            any((one.key, one.operator, one.values) == (key, "In", [value]) for one in term.match_expressions or ())
+            any(
+                (condition.key, condition.operator, condition.values) == expected
+                for condition in term.match_expressions or ()
+            )
             for term in terms
         )
 
     @property
     def containers(self) -> Sequence[Container]:
-        """Containers in order: the first is the MPI container."""
+        """The containers; the first is the MPI container."""
         return (self.spec and self.spec.containers) or []
 
     @property
     def user(self) -> int | None:
         """The user of the first container; None if the image decides."""
-        own = (self.containers[0].security_context if self.containers else None) or SecurityContext()
+        of_container = (self.containers[0].security_context if self.containers else None) or SecurityContext()
         of_pod = (self.spec.security_context if self.spec else None) or PodSecurityContext()
-        return of_pod.run_as_user if own.run_as_user is None else own.run_as_user
+        return of_pod.run_as_user if of_container.run_as_user is None else of_container.run_as_user
 
     @property
     def init_containers(self) -> Sequence[Container]:
@@ -478,7 +424,7 @@ class PodTemplate(msgspec.Struct, gc=False):
 
     @property
     def each_container(self) -> Iterator[tuple[str, int, Container]]:
-        """(field of the pod's spec, index, container) of every container, then of every init container."""
+        """(field of the pod's spec, index, container) of the containers, then of the init containers."""
         for field, containers in (("containers", self.containers), ("initContainers", self.init_containers)):
             for index, container in enumerate(containers):
                 yield field, index, container

@@ -1,12 +1,12 @@
-"""Requests and limits of a pod, as Kubernetes adds them up for quotas, limit ranges, scheduling and Kueue.
+"""Requests and limits of a pod, added up as in Kubernetes for quotas, limit ranges, scheduling and Kueue.
 
 https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go (`PodRequests`, `PodLimits`) and
-https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/v1/defaults.go (`SetDefaults_Pod`), with the feature
-gate PodLevelResources on, as it is since 1.34.
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/v1/defaults.go (`SetDefaults_Pod`). The feature gate
+PodLevelResources is assumed to be on, the default since 1.34.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from webhook.api import quantity
@@ -14,17 +14,15 @@ from webhook.api.pod import Container, PodTemplate, ResourceRequirements
 from webhook.api.quantity import Quantity, QuantityError
 
 Amounts = Mapping[str, Quantity]
-"""Quantities by resource name."""
 
 HUGE_PAGES: Final = "hugepages-"
-"""The prefix of huge pages' resource names; the page size follows it."""
 
 _MILLI: Final = quantity.NANO // 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerResources:
-    """A container's requests and limits; `path` is the container's path below the pod template."""
+    """`path` is relative to the pod template."""
 
     path: str
     name: str = ""
@@ -39,7 +37,7 @@ class ContainerResources:
 
 @dataclass(frozen=True, slots=True)
 class PodResources:
-    """Containers, then init containers, in order; the pod-level resources; the overhead of the runtime class."""
+    """The containers, then the init containers; the pod-level resources; the overhead of the runtime class."""
 
     containers: tuple[ContainerResources, ...] = ()
     requests: Amounts = field(default_factory=dict)
@@ -50,30 +48,27 @@ class PodResources:
         return hash((self.containers, _hashable(self.requests), _hashable(self.limits), _hashable(self.overhead)))
 
     def with_defaults(self, *, requests: Amounts, limits: Amounts) -> "PodResources":
-        """The pod with a LimitRange's defaults: these amounts in each container that does not set the resource."""
+        """The pod with a LimitRange's defaults in each container that does not set the resource."""
         if not (requests or limits):
             return self
         containers = tuple(
-            ContainerResources(
-                each.path,
-                each.name,
-                each.init,
-                each.sidecar,
-                {**requests, **each.requests},
-                {**limits, **each.limits},
+            replace(
+                container,
+                requests={**requests, **container.requests},
+                limits={**limits, **container.limits},
             )
-            for each in self.containers
+            for container in self.containers
         )
-        return PodResources(containers, self.requests, self.limits, self.overhead)
+        return replace(self, containers=containers)
 
     def with_overhead(self, overhead: Amounts) -> "PodResources":
-        return PodResources(self.containers, self.requests, self.limits, overhead)
+        return replace(self, overhead=overhead)
 
 
 def of_template(template: PodTemplate) -> PodResources:
-    """The pod's resources with the API server's defaults for requests and pod-level resources.
+    """The pod's resources, with the API server's defaults for requests and pod-level resources.
 
-    An invalid quantity is left out: the rule `upstream-contract` rejects it.
+    An invalid quantity is left out, because the rule `upstream-contract` rejects it.
     """
     spec = template.spec
     if spec is None:
@@ -87,7 +82,6 @@ def of_template(template: PodTemplate) -> PodResources:
 
 
 def requests(pod: PodResources) -> dict[str, Quantity]:
-    """The pod's requests, including overhead."""
     total = container_requests(pod)
     total.update((name, amount) for name, amount in pod.requests.items() if is_pod_level(name))
     _add(total, pod.overhead)
@@ -95,7 +89,7 @@ def requests(pod: PodResources) -> dict[str, Quantity]:
 
 
 def limits(pod: PodResources) -> dict[str, Quantity]:
-    """The pod's limits. The overhead is added to resources that have a limit."""
+    """Overhead counts only for a resource that has a limit."""
     total = container_limits(pod)
     total.update((name, amount) for name, amount in pod.limits.items() if is_pod_level(name))
     for name, amount in pod.overhead.items():
@@ -105,32 +99,29 @@ def limits(pod: PodResources) -> dict[str, Quantity]:
 
 
 def container_requests(pod: PodResources) -> dict[str, Quantity]:
-    """The maximum that the containers request at the same time."""
-    return at_once(Use(each.requests, each.init, each.sidecar) for each in pod.containers)
+    return at_once(Use(container.requests, container.init, container.sidecar) for container in pod.containers)
 
 
 def container_limits(pod: PodResources) -> dict[str, Quantity]:
-    """The maximum that the containers may use at the same time; a container without a limit adds 0."""
-    return at_once(Use(each.limits, each.init, each.sidecar) for each in pod.containers)
+    """A container without a limit adds 0."""
+    return at_once(Use(container.limits, container.init, container.sidecar) for container in pod.containers)
 
 
 def is_sidecar(init_container: Container) -> bool:
-    """Whether the init container keeps running alongside the containers."""
     return init_container.restart_policy == "Always"
 
 
 def is_pod_level(name: str) -> bool:
-    """Whether pod-level requests and limits exist for the resource."""
     return name in {"cpu", "memory"} or name.startswith(HUGE_PAGES)
 
 
 def is_overcommitted(name: str) -> bool:
-    """Whether a limit may exceed its request, which huge pages and extended resources do not allow."""
+    """Whether a limit may exceed its request. Huge pages and extended resources do not allow it."""
     return ("/" not in name or "kubernetes.io/" in name) and not name.startswith(HUGE_PAGES)
 
 
 def read_amounts(values: Mapping[str, object] | None) -> dict[str, Quantity]:
-    """The valid quantities, rounded up to thousandths like the API server does."""
+    """The valid quantities, rounded up to thousandths like in the API server."""
     amounts = {}
     for name, value in (values or {}).items():
         try:
@@ -141,7 +132,7 @@ def read_amounts(values: Mapping[str, object] | None) -> dict[str, Quantity]:
 
 
 def parse_amounts(values: Mapping[str, object] | None) -> dict[str, Quantity]:
-    """Like `read_amounts`, with a QuantityError for an invalid quantity."""
+    """Like `read_amounts`, but with a QuantityError for an invalid quantity."""
     return {name: _rounded(quantity.parse(value)) for name, value in (values or {}).items()}
 
 
@@ -164,9 +155,9 @@ def _container(kind: str, index: int, container: Container) -> ContainerResource
 
 
 def _with_pod_level(pod: PodResources, pod_level: ResourceRequirements) -> PodResources:
-    """The pod with defaults for its pod-level resources, if it sets some of them.
+    """The pod with defaults for its pod-level resources, if it sets any.
 
-    A missing limit of huge pages is the containers' limit (`defaultHugePagePodLimits`). If there are limits, a missing
+    A missing limit of huge pages is the containers' limit (`defaultHugePagePodLimits`). If limits are set, a missing
     request is the containers' request, or else the limit (`defaultPodRequests`).
     """
     least, most = read_amounts(pod_level.requests), read_amounts(pod_level.limits)
@@ -185,8 +176,6 @@ def _with_pod_level(pod: PodResources, pod_level: ResourceRequirements) -> PodRe
 
 
 class Use(NamedTuple):
-    """The amounts that a container uses while it runs, and when it runs."""
-
     amounts: Amounts
     init: bool = False
     sidecar: bool = False
@@ -195,7 +184,7 @@ class Use(NamedTuple):
 def at_once(uses: Iterable[Use]) -> dict[str, Quantity]:
     """The maximum of each resource in use at the same time in a pod.
 
-    Containers run in parallel. Init containers run before, one after the other; sidecars keep running.
+    Containers run in parallel. Init containers run earlier and one at a time, but sidecars keep running.
     """
     total: dict[str, Quantity] = {}
     sidecars: dict[str, Quantity] = {}

@@ -1,16 +1,15 @@
-"""Kubernetes quantities (`32`, `1500m`, `16Gi`) as exact integers of nano units.
+"""Kubernetes quantities (`32`, `1500m`, `16Gi`) as exact integers of billionths.
 
-A `Quantity` is an int whose unit is a billionth: `1` is 1_000_000_000. Sums and comparisons are exact: only parsing
-rounds. Grammar, rounding (away from zero, below a billionth) and maximum (2**63-1 for a number with a binary unit, none
-with a decimal unit) follow `resource.ParseQuantity`:
+Only parsing rounds; sums and comparisons are exact. Grammar, rounding (away from zero, below a billionth) and maximum
+(2**63-1 for a number with a binary unit, none with a decimal unit) follow `resource.ParseQuantity`:
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/resource/quantity.go
 
-`ParseQuantity` accepts these texts, and this module rejects them:
+This module rejects some texts that `ParseQuantity` accepts:
 
-* text without a digit (`Gi`, `+`, `.`), and text with surrounding blanks: the pattern for quantities in CRD schemas
-  rejects both, so no stored MPIJob has them;
-* more than 64 characters, or an exponent beyond +-99: a few bytes of text must not become an integer of gigabytes.
-  `ParseQuantity` cuts the exponent to 32 bits instead, so it reads `1e4294967296` as 1.
+* text without a digit (`Gi`, `+`, `.`), and text with surrounding blanks. The pattern for quantities in CRD schemas
+  rejects both, so no stored MPIJob has them.
+* more than 64 characters, or an exponent beyond +-99. A few bytes of text must not become gigabytes of memory.
+  `ParseQuantity` cuts the exponent to 32 bits, so it reads `1e4294967296` as 1.
 """
 
 import json
@@ -25,7 +24,6 @@ from webhook.api.limits import MAX_QUANTITY_CHARACTERS, MAX_QUANTITY_EXPONENT
 Quantity = NewType("Quantity", int)
 
 NANO: Final = 10**9
-"""Nano units in one unit."""
 
 
 _TOO_LARGE: Final = 10**MAX_QUANTITY_CHARACTERS
@@ -33,7 +31,7 @@ _CAP: Final = (2**63 - 1) * NANO
 _BINARY: Final = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", 1)}
 _DECIMAL: Final = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SMALL_UNITS: Final = (("", NANO), ("m", 10**6), ("u", 10**3), ("n", 1))
-# Binary before decimal: the order in which `format` prefers texts of equal length.
+# `format` prefers the first of several texts of equal length, so binary units come first.
 _WHOLE_UNITS: Final = (*_BINARY.items(), *((unit, 10 ** _DECIMAL[unit]) for unit in "kMGTPE"))
 
 _GRAMMAR: Final = re.compile(
@@ -53,16 +51,14 @@ class QuantityError(ValueError):
         self._text = IN_WORDS.get(text.strip().lower(), text)
 
     def fix(self, resource: str = "memory") -> str:
-        """The advice for an amount of the resource."""
         example = "1" if "/" in resource else "4" if resource == "cpu" else "16Gi"
         return f"Write {_meant(self._text, resource) or f'{example}, or what is needed'}."
 
 
 def parse(value: object) -> Quantity:
-    """Nano units of a quantity in JSON or YAML: text, an integer, or a finite float.
+    """The billionths in a quantity from JSON or YAML: text, an integer, or a finite float.
 
-    `Quantity.UnmarshalJSON` accepts any JSON number, CRD schemas only integers and text. A float is read as its
-    shortest decimal: `0.1` is exactly 100m. Any other type, also bool, raises `QuantityError`.
+    A float is read as its shortest decimal: `0.1` is exactly 100m. QuantityError for any other type, including bool.
     """
     if isinstance(value, str):
         if len(value) <= MAX_QUANTITY_CHARACTERS:
@@ -105,7 +101,7 @@ def _parse_text(text: str) -> Quantity:
 
 
 def _meant(text: str, resource: str) -> str:
-    """The amount meant by a number with a misspelt unit, such as `16 GB`; empty if the user's intention is unclear."""
+    """The amount meant by a number with a misspelt unit, such as `16 GB`; empty if the meaning is unclear."""
     match = _WITH_WORD.fullmatch(text)
     if match is None:
         return ""
@@ -123,7 +119,6 @@ def _meant(text: str, resource: str) -> str:
 
 
 def is_whole(quantity: Quantity) -> bool:
-    """Whether the quantity is a whole number, which extended resources (GPUs) require."""
     return quantity % NANO == 0
 
 
@@ -135,8 +130,7 @@ def whole(quantity: Quantity) -> int:
 def format(quantity: Quantity) -> str:  # noqa: A001 - the counterpart of `parse`, always used as quantity.format
     """Shortest exact text for people: `32`, `1500m`, `4Gi`.
 
-    Whole numbers below a million have no unit, so that 1024 GPUs are not `1Ki`. `parse` reads the text back to the same
-    quantity unless it exceeds the maximum for binary units.
+    Whole numbers below a million have no unit, so 1024 GPUs are not `1Ki`.
     """
     number, unit = next((quantity // size, unit) for unit, size in _SMALL_UNITS if quantity % size == 0)
     if unit or abs(number) < 10**6:

@@ -1,17 +1,16 @@
-"""All quantities in a pod template that Kubernetes decodes."""
+"""All quantities in a pod template that Kubernetes parses."""
 
 from collections.abc import Mapping, Sequence
 
 from webhook.api.pod import DownwardItem, PodTemplate, ResourceFieldRef, ResourceRequirements, Volume
 
 Where = tuple[object, ...]
-"""The parts of a path. They are joined only for a violation, because a job has dozens of quantities."""
+"""The parts of a path. A job has dozens of quantities, so the parts are joined only for a violation."""
 Written = tuple[Where, Mapping[str, object]]
-"""Quantities as text, by resource name. A field with a single quantity has the name ""."""
+"""The path of a mapping, and its quantities by resource name. A field with a single quantity has the name ""."""
 
 
 def place(where: Where, name: str) -> str:
-    """The path of a quantity below its pod template."""
     return "".join(map(str, where)) + (f"[{name}]" if name else "")
 
 

@@ -1,4 +1,4 @@
-"""The amounts that quotas count for a job's pods, claims and other objects, by the quotas' resource names."""
+"""The amounts of a job's pods, claims and other objects that quotas count, by the quotas' resource names."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ REQUESTS: Final = "requests."
 _STORAGE: Final = "requests.storage"
 _CLAIMS: Final = "persistentvolumeclaims"
 _BY_CLASS: Final = ".storageclass.storage.k8s.io/"
-# Kubernetes' own names. Resources with a device class are extended resources although their names match.
+# Part of Kubernetes' own resource names. The resource of a DeviceClass contains it too, but is an extended resource.
 _NATIVE: Final = "kubernetes.io/"
 
 
 class Charge(msgspec.Struct, frozen=True):
-    """The amounts of one object (in billionths), and the traits that decide which quotas count it."""
+    """Amounts are in billionths. The traits decide which quotas count the object."""
 
     traits: Traits
     usage: dict[str, int]
@@ -35,15 +35,13 @@ class Charge(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class PodShape:
-    """The parts of a pod template that quotas count: requests, traits for scopes, and the pod's claims."""
-
     resources: PodResources
     runtime_class: str = ""
     priority_class: str = ""
     terminating: bool = False
     cross_namespace: bool = False
     pod_level: bool = False
-    """The pod has pod-level resources, so its containers do not decide whether it is best effort."""
+    """Whether the pod has pod-level resources, which then decide whether the pod is best effort."""
     claims: tuple["ClaimShape", ...] = ()
     device_claims: tuple[str, ...] = ()
     """The ResourceClaimTemplates from which each pod gets a claim."""
@@ -53,12 +51,12 @@ class PodShape:
 
     @cached_property
     def _hash(self) -> int:
-        """Computed once because shapes are large and looked up often."""
+        """Shapes are large and looked up often."""
         return hash((self.resources, self.runtime_class, self.priority_class, self.claims, self.device_claims))
 
 
 class ClaimShape(msgspec.Struct, frozen=True):
-    """A claim with the lifetime of a pod. Without a class it gets the cluster's default, which is unknown here."""
+    """A claim that is deleted with its pod. Without a class, the claim gets the cluster's default class."""
 
     storage_class: str = ""
     volume_attributes_class: str = ""
@@ -66,11 +64,10 @@ class ClaimShape(msgspec.Struct, frozen=True):
 
 
 def pod_shape(template: PodTemplate, resources: PodResources | None = None) -> PodShape:
-    """The shape of a template. Without `resources` they are computed."""
+    """The shape of a template. `resources` are those of the template if the caller already has them."""
     spec = template.spec or PodSpec()
     deadline = spec.active_deadline_seconds
-    ephemeral = (volume.ephemeral for volume in spec.volumes or () if volume.ephemeral is not None)
-    claims = (each.volume_claim_template for each in ephemeral)
+    claims = (volume.ephemeral.volume_claim_template for volume in spec.volumes or () if volume.ephemeral is not None)
     return PodShape(
         resources=pod_resources.of_template(template) if resources is None else resources,
         runtime_class=spec.runtime_class_name or "",
@@ -80,9 +77,9 @@ def pod_shape(template: PodTemplate, resources: PodResources | None = None) -> P
         pod_level=spec.resources is not None,
         claims=tuple(_claim(claim) for claim in claims if claim is not None),
         device_claims=tuple(
-            each.resource_claim_template_name
-            for each in spec.resource_claims or ()
-            if each is not None and each.resource_claim_template_name
+            claim.resource_claim_template_name
+            for claim in filter(None, spec.resource_claims or ())
+            if claim.resource_claim_template_name
         ),
     )
 
@@ -91,7 +88,7 @@ def pod_charges(shape: PodShape, *, certain: bool, default_priority: str | None)
     """The charge of one pod, then of each of its claims.
 
     The resources include the API server's defaults. Unless `certain`, the API server may add more resources.
-    `default_priority` is the PriorityClass of pods without one; None if it is unknown.
+    `default_priority` is the PriorityClass of pods without a class; None if unknown.
     """
     best_effort: bool | None = _is_best_effort(shape)
     if best_effort and not certain:
@@ -121,15 +118,13 @@ def pod_usage(resources: PodResources) -> dict[str, int]:
 
 
 def _positive(amounts: Amounts) -> Iterator[tuple[str, int]]:
-    """Negative amounts become 0: a pod with such an amount is never created and must not reduce the total."""
+    """Negative amounts become 0: a pod with a negative amount is never created and must not reduce the total."""
     return ((name, max(amount, 0)) for name, amount in amounts.items())
 
 
 @cache
 def object_charges(*, launcher: bool) -> tuple[Charge, ...]:
-    """The job, and the objects that the operator creates for it besides pods: Service, ConfigMap, Secret and launcher
-    Job.
-    """
+    """The charge of the job and of the Service, ConfigMap, Secret and launcher Job that the operator creates."""
     names = ["count/mpijobs.kubeflow.org"]
     for kind in ("services", "configmaps", "secrets"):
         names += kind, f"count/{kind}"
@@ -139,7 +134,6 @@ def object_charges(*, launcher: bool) -> tuple[Charge, ...]:
 
 
 def is_extended(name: str) -> bool:
-    """Whether quotas count the resource as `requests.<name>`."""
     if name.startswith(DEVICE_CLASS):
         return True
     return "/" in name and _NATIVE not in name and not name.startswith(REQUESTS)
@@ -169,25 +163,19 @@ def _claim(claim: Claim) -> ClaimShape:
 
 def _is_best_effort(shape: PodShape) -> bool:
     """`ComputePodQOS`: no container requests or limits CPU or memory."""
-    resources = shape.resources
-    if shape.pod_level:
-        stated = (resources.requests, resources.limits)
-        return not any(amounts.get(name, 0) > 0 for amounts in stated for name in ("cpu", "memory"))
+    parts = (shape.resources,) if shape.pod_level else shape.resources.containers
     return not any(
         amounts.get(name, 0) > 0
-        for container in resources.containers
-        for amounts in (container.requests, container.limits)
+        for part in parts
+        for amounts in (part.requests, part.limits)
         for name in ("cpu", "memory")
     )
 
 
 def _looks_elsewhere(spec: PodSpec) -> bool:
-    """Whether the pod affinity refers to other namespaces."""
     if spec.affinity is None:
         return False
+    affinities = filter(None, (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity))
     return any(
-        term.namespaces or term.namespace_selector is not None
-        for affinity in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity)
-        if affinity is not None
-        for term in affinity.terms
+        term.namespaces or term.namespace_selector is not None for affinity in affinities for term in affinity.terms
     )

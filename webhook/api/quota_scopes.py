@@ -1,6 +1,6 @@
-"""Decides which objects a quota counts: compares its scopes and scope selectors with the traits of pods and claims.
+"""Decides which objects a quota counts, by its scopes and scope selectors.
 
-It follows `podMatchesScopeFunc` and `pvcMatchesScopeFunc`. Other objects are counted only by quotas without scopes.
+See `podMatchesScopeFunc` and `pvcMatchesScopeFunc` in Kubernetes. A quota with a scope counts only pods or claims.
 """
 
 import msgspec
@@ -10,14 +10,14 @@ VOLUME_ATTRIBUTES_CLASS = "VolumeAttributesClass"
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """A condition of a quota. An entry of the list `scopes` has the operator Exists."""
+    """An entry of the list `scopes` has the operator Exists."""
 
     name: str
     operator: str = "Exists"
     values: tuple[str, ...] = ()
 
     def admits(self, value: str) -> bool:
-        """Whether an object with this value of the scope's trait (empty for none) meets the condition."""
+        """Whether an object meets the condition. `value` is the object's value for the scope, empty for none."""
         match self.operator:
             case "In":
                 return value != "" and value in self.values
@@ -30,7 +30,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 class PodTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="pod"):
-    """Traits of a pod that scopes read. None means unknown; it meets no scope."""
+    """An unknown trait (None) meets no scope."""
 
     best_effort: bool | None = False
     terminating: bool = False
@@ -50,8 +50,6 @@ class PodTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="pod"):
 
 
 class ClaimTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="claim"):
-    """Traits of a PersistentVolumeClaim that scopes read."""
-
     volume_attributes_class: str = ""
 
     def meets(self, scope: Scope) -> bool:
@@ -59,10 +57,7 @@ class ClaimTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="claim"):
 
 
 class ObjectTraits(msgspec.Struct, frozen=True, tag="object"):
-    """Any other object. It has no traits."""
-
     def meets(self, scope: Scope) -> bool:
-        """False, because a quota with a scope does not count this object."""
         return False
 
 

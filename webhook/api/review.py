@@ -7,15 +7,15 @@ from contextlib import suppress
 from typing import Literal
 
 import msgspec
-from msgspec import structs
 
+from webhook.api import untyped
 from webhook.api.limits import MAX_UID_CHARACTERS
 
 API_VERSION = "admission.k8s.io/v1"
 
 
 class ReviewError(ValueError):
-    """The body is not a valid AdmissionReview. `uid` is set if it could be read."""
+    """The body is not a valid AdmissionReview. `uid` is empty if it could not be read."""
 
     def __init__(self, message: str, uid: str = "") -> None:
         super().__init__(message)
@@ -23,16 +23,12 @@ class ReviewError(ValueError):
 
 
 class GroupVersionKind(msgspec.Struct, gc=False):
-    """The kind of an object."""
-
     group: str = ""
     version: str = ""
     kind: str = ""
 
 
 class UserInfo(msgspec.Struct, gc=False):
-    """The user who sent the request to the API server."""
-
     username: str = ""
     groups: list[str] | None = None
     uid: str = ""
@@ -40,7 +36,7 @@ class UserInfo(msgspec.Struct, gc=False):
 
 
 class AdmissionRequest(msgspec.Struct, rename="camel", gc=False):
-    """A request. `object` and `old_object` are not decoded here, because their types depend on the kind."""
+    """A request. `object` and `old_object` stay encoded, because their types depend on the kind."""
 
     uid: str
     operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
@@ -53,11 +49,10 @@ class AdmissionRequest(msgspec.Struct, rename="camel", gc=False):
     old_object: msgspec.Raw = msgspec.Raw(b"null")
     dry_run: bool | None = None
     options: msgspec.Raw = msgspec.Raw(b"null")
-    """metav1.UpdateOptions of an update, as the API server fills them in for the client."""
+    """The metav1.UpdateOptions of an update."""
 
     @property
     def field_manager(self) -> str:
-        """The field manager in the options of an update; empty if the options have none."""
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
             return msgspec.json.decode(self.options, type=_Options).field_manager
         return ""
@@ -67,20 +62,14 @@ class _Options(msgspec.Struct, rename="camel", gc=False):
     field_manager: str = ""
 
 
-class _InParts(AdmissionRequest, gc=False):
-    """A request whose object has not been parsed: it may be invalid JSON."""
-
-
 class AdmissionReview(msgspec.Struct, rename="camel", gc=False):
-    """The envelope of a request."""
-
     api_version: str
     kind: str
     request: AdmissionRequest
 
 
 class StatusCause(msgspec.Struct, gc=False):
-    """One violation in a form for programs. `reason` is Kubernetes' CauseType, `field` a path in the user's object."""
+    """One violation for programs. `reason` is a CauseType of Kubernetes, `field` a path in the user's object."""
 
     reason: str
     message: str
@@ -88,8 +77,6 @@ class StatusCause(msgspec.Struct, gc=False):
 
 
 class StatusDetails(msgspec.Struct, omit_defaults=True, gc=False):
-    """The rejected object and the causes."""
-
     name: str = ""
     group: str = ""
     kind: str = ""
@@ -97,7 +84,7 @@ class StatusDetails(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class ResponseStatus(msgspec.Struct, omit_defaults=True, gc=False):
-    """metav1.Status of a denial."""
+    """The metav1.Status of a denial."""
 
     message: str
     reason: str
@@ -106,13 +93,13 @@ class ResponseStatus(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class AdmissionResponse(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    """The response. The API server rejects `patch` without `patch_type` and `patch_type` without `patch`."""
+    """The API server requires `patch` and `patch_type` together."""
 
     uid: str
     allowed: bool
     status: ResponseStatus | None = None
     patch: bytes | None = None
-    """JSON, which is encoded in base64."""
+    """JSON. The encoder writes it in base64."""
     patch_type: Literal["JSONPatch"] | None = None
     audit_annotations: dict[str, str] = {}
     warnings: list[str] = []
@@ -124,30 +111,15 @@ class _Reply(msgspec.Struct, rename="camel", gc=False):
     kind: str = "AdmissionReview"
 
 
-class _UidOnly(msgspec.Struct, gc=False):
-    class Request(msgspec.Struct, gc=False):
-        uid: str = ""
-
-    request: Request | None = None
-
-
-# The text before and after the object in the API server's reviews, and the placeholder for the object.
-_BEFORE, _AFTER, _STAND_IN = b'"object":', b',"oldObject":', b"0"
-# Larger bodies are decoded in one step: for them, decoding is not the main cost.
-_SMALL = 32 * 1024
 _FAULTS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _review = msgspec.json.Decoder(AdmissionReview)
-_uid = msgspec.json.Decoder(_UidOnly)
 _encoder = msgspec.json.Encoder()
 
 
 def decode(body: bytes) -> AdmissionRequest:
-    """The request in `body`; ReviewError if the body is invalid, with the uid if it can be read.
-
-    A caller that cannot decode the object must call `confirm`.
-    """
+    """The request in `body`; ReviewError if the body is invalid, with the uid if it is readable."""
     try:
-        review = _in_parts(body) or _review.decode(body)
+        review = _review.decode(body)
     except _FAULTS as error:
         raise ReviewError(f"not an AdmissionReview: {error}", uid=_uid_of(body)) from None
     if review.api_version != API_VERSION or review.kind != "AdmissionReview":
@@ -160,38 +132,7 @@ def decode(body: bytes) -> AdmissionRequest:
     return review.request
 
 
-def confirm(request: AdmissionRequest) -> None:
-    """ReviewError if the object of a decoded request is not JSON."""
-    try:
-        if isinstance(request, _InParts):
-            msgspec.json.decode(request.object, type=msgspec.Raw)
-    except _FAULTS as error:
-        raise ReviewError(f"not an AdmissionReview: in its object: {error}", uid=request.uid) from None
-
-
-def _in_parts(body: bytes) -> AdmissionReview | None:
-    """The review of a job without its object, which is not parsed here: parsing it twice costs a third of all decoding.
-
-    None if it is not certain where the object starts. A wrong end makes the braces unbalanced, so decoding the object
-    or the rest fails.
-    """
-    start = body.find(_BEFORE) + len(_BEFORE)
-    end = body.rfind(_AFTER, start)  # searched from the end, because the review of a new job has it there
-    if end < 0 or len(body) > _SMALL:
-        return None
-    try:
-        review = _review.decode(body[:start] + _STAND_IN + body[end:])
-    except _FAULTS:
-        return None
-    if bytes(review.request.object) != _STAND_IN or review.request.kind.kind != "MPIJob":
-        return None
-    review.request = _InParts(*structs.astuple(review.request))
-    review.request.object = msgspec.Raw(body[start:end])
-    return review
-
-
 def encode(response: AdmissionResponse) -> bytes:
-    """The AdmissionReview that carries `response`."""
     return _encoder.encode(_Reply(response))
 
 
@@ -201,7 +142,7 @@ def encode_patch(operations: list[dict[str, object]]) -> bytes:
 
 def _uid_of(body: bytes) -> str:
     try:
-        request = _uid.decode(body).request
+        uid = untyped.at(untyped.decode(body), "request").get("uid")
     except _FAULTS:
         return ""
-    return request.uid if request else ""
+    return uid if isinstance(uid, str) else ""

@@ -1,4 +1,4 @@
-"""The error for an object of the wrong shape, with the path in the user's YAML."""
+"""The error for an object of the wrong shape."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _BEYOND = re.compile(r"\AExpected `int` (?P<side>[<>])= (?P<bound>-?[0-9]+)\Z")
 
 
 class ShapeError(ValueError):
-    """A field has the wrong type; `path` is its path, such as `spec.mpiReplicaSpecs[Worker].replicas`."""
+    """A field has the wrong type. `path` is its path, such as `spec.mpiReplicaSpecs[Worker].replicas`."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}" if path else message)

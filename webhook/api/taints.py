@@ -12,8 +12,6 @@ REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
 class Taint(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A taint."""
-
     key: str = ""
     value: str = ""
     effect: str = ""
@@ -23,16 +21,16 @@ class Taint(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> list[Taint]:
-    """The taints that keep a pod with these tolerations off a node."""
-    repelling = [taint for taint in taints if taint.effect in REPELLING]
-    if not repelling:
-        return repelling
-    borne = tuple(tolerations)
-    return [taint for taint in repelling if not any(tolerates(toleration, taint) for toleration in borne)]
+    tolerations = tuple(tolerations)
+    return [
+        taint
+        for taint in taints
+        if taint.effect in REPELLING and not any(tolerates(toleration, taint) for toleration in tolerations)
+    ]
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether the toleration matches the taint. The operators `Gt` and `Lt` (new in 1.35) are assumed to match."""
+    """Whether the toleration matches the taint. The operators `Gt` and `Lt` (new in 1.35) count as a match."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:

@@ -1,4 +1,4 @@
-"""JSON of unknown shape: a value of the wrong type is treated as missing."""
+"""Access to JSON of unknown shape: a value of the wrong type counts as missing."""
 
 from math import isinf
 from typing import Any, Final
@@ -7,7 +7,7 @@ import msgspec
 
 
 def number(text: str) -> float:
-    """A number with a point or an exponent. msgspec's own parser takes 10 microseconds for 1e+308."""
+    """The value of a number with a point or an exponent. msgspec's own parser takes 10 microseconds for 1e+308."""
     value = float(text)
     if isinf(value):
         raise ValueError("Number out of range")
@@ -18,7 +18,7 @@ _decoder: Final = msgspec.json.Decoder(float_hook=number)
 
 
 def decode(data: bytes | str | msgspec.Raw) -> Any:
-    """The value in JSON; msgspec.DecodeError for anything else."""
+    """msgspec.DecodeError if the data is not JSON."""
     return _decoder.decode(data)
 
 
@@ -32,7 +32,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """`value`, or an empty mapping if it is a different type."""
+    """`value`, or an empty mapping if it has a different type."""
     return value if isinstance(value, dict) else {}
 
 
@@ -42,7 +42,7 @@ def mappings(value: Any) -> list[dict[str, Any]]:
 
 
 def at(value: Any, *keys: str) -> dict[str, Any]:
-    """The mapping at this path of keys; empty if there is none."""
+    """The mapping at this path of keys; empty if it does not exist."""
     for key in keys:
         value = mapping(value).get(key)
     return mapping(value)

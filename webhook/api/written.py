@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 Templates = dict[str, bytes]
-"""JSON, by the key in `mpiReplicaSpecs`."""
+"""Unparsed JSON, by the key in `mpiReplicaSpecs`."""
 
 
 class _Replica(msgspec.Struct, gc=False):
@@ -24,7 +24,7 @@ _decoder: Final = msgspec.json.Decoder(_Job)
 
 
 def templates(document: bytes | msgspec.Raw) -> Templates:
-    """The templates of the job in `document`, which must be a valid job."""
+    """The templates of the valid job in `document`."""
     spec = _decoder.decode(document).spec
     replicas = (spec and spec.mpi_replica_specs) or {}
     return {key: bytes(replica.template) for key, replica in replicas.items() if replica and replica.template}

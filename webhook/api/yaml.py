@@ -1,8 +1,8 @@
-"""YAML and JSON as kubectl reads them, restricted to what JSON can express.
+"""YAML and JSON as kubectl reads them, restricted to the values of JSON.
 
 Scalars follow kubectl's parser (https://github.com/yaml/go-yaml/blob/v2.4.3/resolve.go, through sigs.k8s.io/yaml), not
-PyYAML: `1e-4` is a number, `y` is true, `10:30` and `2026-01-31` are text, `2.0` is 2. A key written twice is an error
-instead of a silent loss. Aliases and depth are limited, so that a few lines cannot become gigabytes.
+PyYAML: `1e-4` is a number, `y` is true, `10:30` and `2026-01-31` are text, `2.0` is 2. A duplicate key is an error.
+Aliases and depth are limited, so that a few lines cannot become gigabytes.
 """
 
 import re
@@ -34,9 +34,9 @@ _INTEGER: Final = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NO_NUMBER: Final = re.compile(r"\.(?:nan|NaN|NAN)|[-+]?\.(?:inf|Inf|INF)")
 _NUMERIC: Final = re.compile("|".join(pattern.pattern for pattern in (_INTEGER, _FLOAT, _NO_NUMBER)))
-# Line ends in YAML 1.1 that are not line ends in JSON.
+# Line ends in YAML 1.1 that JSON does not have.
 _BREAKS: Final = re.compile("[\\r\x85\u2028\u2029]")
-# A character above U+FFFF as two escapes, the form of JSON; YAML has one escape for it.
+# A character above U+FFFF as two escapes, the form of JSON. YAML has one escape for the character.
 _JSON_PAIR: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _TAG: Final = "tag:yaml.org,2002:"
 _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
@@ -45,13 +45,13 @@ _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
 
 
 class YamlError(ValueError):
-    """The text is not valid YAML; the message has line and column."""
+    """The text is not valid YAML. The message contains line and column."""
 
 
 def load_all(text: str | bytes) -> list[Any]:
     """The documents in `text` as JSON values, without empty documents; YamlError if the text is invalid.
 
-    Keys of mappings are text, and numbers are finite. A value repeated by an alias is the same object.
+    Keys are text, and numbers are finite. Values that aliases repeat are the same object.
     """
     try:
         readable = _readable(text)
@@ -63,9 +63,9 @@ def load_all(text: str | bytes) -> list[Any]:
 
 
 def split(text: str | bytes) -> list[str]:
-    """The text of each document that is not empty, with the line numbers of `text`.
+    """The text of each document, without empty documents; YamlError if the text is invalid.
 
-    YamlError if the text is invalid.
+    Line ends before each document keep its line numbers.
     """
     load_all(text)
     text = _readable(text)
@@ -82,7 +82,7 @@ def split(text: str | bytes) -> list[str]:
 
 
 def lines(text: str | bytes, to: Iterable[Path] | None = None) -> dict[Path, int]:
-    """The line (from 1) of each value of the first document in the valid `text`, by path.
+    """The line (from 1) of each value of the first document, by path. The text must be valid.
 
     With `to`, only the values at these paths and their parents.
     """
@@ -94,7 +94,7 @@ def lines(text: str | bytes, to: Iterable[Path] | None = None) -> dict[Path, int
 
 def _note_lines(node: yaml.Node, path: Path, line_of: dict[Path, int], included: Set[Path] | None) -> None:
     if path in line_of or len(line_of) > MAX_ALIASED_VALUES:
-        return  # an alias: its line is that of its anchor
+        return  # an alias, which has the line of its anchor
     line_of[path] = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
@@ -116,19 +116,18 @@ def _readable(text: str | bytes) -> str:
 
 
 def dump(value: Any) -> str:
-    """`value` as block YAML: keys in their order, list items indented, text of several lines as a block."""
+    """Block YAML with indented list items; text of several lines becomes a block."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)
 
 
 def dump_document(value: Any) -> str:
-    """`value` as a document like kubectl prints it: list items are not indented. It is five times as fast as `dump`."""
+    """Block YAML in kubectl's style: list items are not indented. It is five times as fast as `dump`."""
     return yaml.dump(
         value, Dumper=_FastDumper, sort_keys=False, allow_unicode=True, width=1_000_000, explicit_start=True
     )
 
 
 def dump_inline(value: Any) -> str:
-    """`value` as YAML on one line."""
     text: str = yaml.safe_dump([value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=1_000_000)
     return text.strip()[1:-1]
 
@@ -147,7 +146,7 @@ class _FastDumper(_SafeDumper):
 
 
 def _text(dumper: Any, text: str) -> yaml.ScalarNode:
-    """Text, quoted if this module would not read it back as text. PyYAML's own rules differ."""
+    """The text, quoted if this module would otherwise read it back as another type. PyYAML's own rules differ."""
     style = None
     if _BREAKS.search(text):
         style = '"'
@@ -172,7 +171,7 @@ def _documents(stream: Iterator[events.Event]) -> Iterator[Any]:
 
 
 class _Document:
-    """Builds one document from the parser's events; `anchors` holds finished values with their expanded size."""
+    """Builds one document from the parser's events. `anchors` has each finished value with its size after expansion."""
 
     def __init__(self, stream: Iterator[events.Event]) -> None:
         self.stream = stream
@@ -219,14 +218,18 @@ class _Document:
         _expect_tag("map", event)
         mapping: dict[str, Any] = {}
         merged: list[dict[str, Any]] = []
+        marks: dict[str, Any] = {}
         while not isinstance(start := next(self.stream), events.MappingEndEvent):
             if isinstance(start, events.ScalarEvent) and start.value == "<<" and start.implicit[0]:
                 merged += _to_merge(self.value(next(self.stream)), start)
                 continue
             key = _key(self.value(start), start)
+            value = self.value(next(self.stream))
             if key in mapping:
-                raise _error(f'the key "{key[:100]}" is there twice', start)
-            mapping[key] = self.value(next(self.stream))
+                lists = isinstance(value, list) and isinstance(mapping[key], list)
+                fix = "merge both lists into one" if lists else "remove one of them"
+                raise _error(f'the key "{key[:100]}" is there twice, first in line {marks[key].line + 1}: {fix}', start)
+            mapping[key], marks[key] = value, start.start_mark
         for other in merged:
             for key, value in other.items():
                 mapping.setdefault(key, value)
@@ -246,7 +249,6 @@ def _scalar(event: events.ScalarEvent) -> Any:
 
 
 def _plain(text: str, event: events.Event) -> Any:
-    """The value of a scalar without quotes."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789":
@@ -295,7 +297,7 @@ def _error(problem: str, event: Any) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
-# In these contexts, the parser notices the problem only on a later line.
+# The parser notices these problems only on a later line, so the line of the context is reported.
 _SEEN_LATE: Final = ("a simple key", "scanning a quoted scalar", "a flow sequence", "a flow mapping")
 _CANNOT_START: Final = "found character that cannot start any token"
 _TAB: Final = "a tab; use spaces"
@@ -322,7 +324,7 @@ _MEANT: Final = {
 
 
 def words(error: yaml.YAMLError, text: str) -> str:
-    """The error message for `text`, with line and column if they are known."""
+    """The error message, with line and column if they are known."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark: Any = error.context_mark if str(error.context).endswith(_SEEN_LATE) else error.problem_mark
         problem = str(error.problem or error.context)
@@ -334,6 +336,5 @@ def words(error: yaml.YAMLError, text: str) -> str:
 
 
 def _at_start(mark: Any, text: str) -> str:
-    """The message for a character that cannot start a value."""
-    found = text[mark.index : mark.index + 1]
-    return _TAB if found == "\t" else f"text that begins with {found} needs quotes"
+    character = text[mark.index : mark.index + 1]
+    return _TAB if character == "\t" else f"text that begins with {character} needs quotes"

@@ -23,7 +23,7 @@ FUNCTIONS: Final[tuple[Declared, ...]] = (
 )
 STRINGS_OF_KUBERNETES: Final = 2
 MAX_FAULT: Final = 300
-"""Characters of a message; it may quote any value of a job."""
+"""Characters of a message, which may quote any value of a job."""
 _TEXT_FIELD: Final = "text"
 _T: Final = cel.Type
 _OWN_OF_CEL: Final[Mapping[str, Any]] = {
@@ -51,8 +51,6 @@ class ExpressionError(Exception):
 
 
 class Program:
-    """A compiled expression with a Boolean value."""
-
     def __init__(self, source: str) -> None:
         checker, runtime = _environments()
         try:
@@ -65,7 +63,7 @@ class Program:
             raise ExpressionError(f"is of the type {kind.name().lower()}, and must be true or false")
 
     def holds(self, variables: Any) -> bool:
-        """The value for `variables`, a result of `activation`; ExpressionError if there is none."""
+        """`variables` are a result of `activation`. ExpressionError if the expression has no Boolean value."""
         try:
             value = self._compiled.eval(variables)
             kind = value.type()
@@ -79,7 +77,6 @@ class Program:
 
 @lru_cache(maxsize=1_000)  # a long compiled expression takes 100 kB
 def compiled(source: str) -> Program | ExpressionError:
-    """The program, or the error. Cached."""
     try:
         return Program(source)
     except ExpressionError as error:
@@ -87,7 +84,7 @@ def compiled(source: str) -> Program | ExpressionError:
 
 
 def activation(variables: Mapping[str, Any]) -> Any:
-    """The variables in the engine's form, for any number of expressions. Each value is converted once."""
+    """The variables in the engine's form. They can be used for any number of expressions."""
     return _environments()[1].Activation(variables)
 
 
@@ -95,12 +92,12 @@ def activation(variables: Mapping[str, Any]) -> Any:
 def _environments() -> tuple[Any, Any]:
     """One environment to check types, and one to evaluate.
 
-    The runtime treats all `Text` types as one type, so it cannot have functions that differ only in `Text` types.
+    The runtime does not distinguish subclasses of `Text`, so it cannot have functions that differ only in them.
     """
     pool, messages = _types()
     by_name: dict[str, list[Declared]] = {}
-    for each in FUNCTIONS:
-        by_name.setdefault(each.name, []).append(each)
+    for function in FUNCTIONS:
+        by_name.setdefault(function.name, []).append(function)
     overloads = [(name, [*_overloads(name, declared, messages)]) for name, declared in by_name.items()]
     checked = [cel.FunctionDecl(name, [*chain.from_iterable(groups)]) for name, groups in overloads]
     run = [cel.FunctionDecl(name, [group[0] for group in groups]) for name, groups in overloads]
@@ -120,8 +117,8 @@ def _environment(pool: Any, functions: list[Any]) -> Any:
 
 
 def _types() -> tuple[Any, Mapping[str, Any]]:
-    """The subclasses of `Text` as protobuf messages with one text: the engine accepts no other types from Python."""
-    names = sorted({each.type for each in Text.__subclasses__()})
+    """The subclasses of `Text` as protobuf messages, the only custom types that the engine accepts from Python."""
+    names = sorted({kind.type for kind in Text.__subclasses__()})
     package = names[0].partition(".")[0]
     file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto3")
     for name in names:
@@ -138,18 +135,22 @@ def _types() -> tuple[Any, Mapping[str, Any]]:
 
 
 def _overloads(name: str, declared: list[Declared], messages: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """The overloads, grouped: those that differ only in `Text` types share one Python function."""
+    """Groups of overloads. Those that differ only in subclasses of `Text` share one Python function."""
     alike: dict[tuple[Any, ...], list[Declared]] = {}
-    for each in declared:
-        kinds = tuple(kind if isinstance(kind, str) else Text for kind in each.parameters)
-        alike.setdefault((each.method, *kinds), []).append(each)
+    for function in declared:
+        kinds = tuple(kind if isinstance(kind, str) else Text for kind in function.parameters)
+        alike.setdefault((function.method, *kinds), []).append(function)
     for number, group in enumerate(alike.values()):
         work = _adapted(group, messages)
         yield [
             cel.Overload(
-                f"{name}_{number}_{part}", _type(each.result), [*map(_type, each.parameters)], each.method, work
+                f"{name}_{number}_{part}",
+                _type(function.result),
+                [*map(_type, function.parameters)],
+                function.method,
+                work,
             )
-            for part, each in enumerate(group)
+            for part, function in enumerate(group)
         ]
 
 
@@ -160,7 +161,9 @@ def _type(declared: Type) -> Any:
 def _adapted(declared: list[Declared], messages: Mapping[str, Any]) -> Callable[..., Any]:
     """The Python function for a group of overloads. It converts messages to `Text` values and back."""
     ours = {type(message()): kind for kind in Text.__subclasses__() for message in (messages[kind.type],)}
-    by_types = {tuple(kind for kind in each.parameters if not isinstance(kind, str)): each.work for each in declared}
+    by_types = {
+        tuple(kind for kind in function.parameters if not isinstance(kind, str)): function.work for function in declared
+    }
 
     def adapted(*given: Any) -> Any:
         values = [value if (kind := ours.get(type(value))) is None else kind(value.text) for value in given]
@@ -174,7 +177,6 @@ def _adapted(declared: list[Declared], messages: Mapping[str, Any]) -> Callable[
 
 
 def _message(error: Exception) -> str:
-    """The first error, with line and column if the engine reports them."""
     return _without_code(str(error) or type(error).__name__)
 
 
@@ -182,9 +184,9 @@ def _without_code(text: str) -> str:
     first = text.partition("\n")[0]
     _, code, rest = first.partition("ERROR: <input>:")
     if code:
-        line, column, what = (*rest.split(":", 2), "", "")[:3]
-        where = f"column {column}" if line == "1" else f"its line {line}, column {column}"
-        return f"{where}: {what.strip().replace(' (in container ' + repr('') + ')', '')}"
+        line, column, problem = (*rest.split(":", 2), "", "")[:3]
+        position = f"column {column}" if line == "1" else f"its line {line}, column {column}"
+        return f"{position}: {problem.strip().replace(' (in container ' + repr('') + ')', '')}"
     head, colon, rest = first.partition(": ")
     plain = rest if colon and head.replace("_", "").isupper() else first
     return plain.removesuffix(f" [{head}]")

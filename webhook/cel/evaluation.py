@@ -24,7 +24,7 @@ _objects: Final = msgspec.json.Decoder(dict[str, Any] | None, float_hook=untyped
 
 @cache
 def installed() -> bool:
-    """Whether the engine is installed. Cached, because searching all packages is too slow for a review."""
+    """Cached, because the search takes too long for a review."""
     return find_spec("cel_expr_python") is not None and find_spec("google.protobuf") is not None
 
 
@@ -47,12 +47,12 @@ def _outcomes(
 ) -> Iterator[Outcome]:
     from webhook.cel.environment import activation  # noqa: PLC0415 - an optional dependency
 
-    new = activation({"object": job, "oldObject": stored, **variables.others()})
+    new = activation({"object": job, "oldObject": stored, **variables.without_objects()})
     old = None
     for expression in expressions:
         outcome = _timed(expression, new)
         if stored is not None and not expression.of_change and (outcome.fault or not outcome.holds):
-            old = old or activation({"object": stored, "oldObject": stored, **variables.others(stored=True)})
+            old = old or activation({"object": stored, "oldObject": stored, **variables.without_objects(stored=True)})
             before = _timed(expression, old)
             standing = (before.holds, bool(before.fault)) == (outcome.holds, bool(outcome.fault))
             outcome = msgspec.structs.replace(outcome, standing=standing)
@@ -60,7 +60,7 @@ def _outcomes(
 
 
 def _timed(expression: Expression, variables: Any) -> Outcome:
-    began = time.thread_time()  # Pyodide may lack thread_time, but it has no engine either
+    began = time.thread_time()  # Pyodide may lack thread_time, but has no engine either
     outcome = _evaluated(expression, variables)
     return Outcome(fault=TOO_SLOW) if time.thread_time() - began > limits.MAX_REVIEW_SECONDS else outcome
 
@@ -86,7 +86,7 @@ def _evaluated(expression: Expression, variables: Any) -> Outcome:
 def read(document: msgspec.Raw) -> dict[str, Any] | None:
     """The object as the API server decodes it, with the operator's defaults and without `managedFields`.
 
-    As in the API server, a whole number beyond 64 bits becomes a double.
+    A whole number beyond 64 bits becomes a double, as in the API server.
     """
     job = _objects.decode(document)
     if job is None:
@@ -106,7 +106,6 @@ def _make_doubles(job: dict[str, Any]) -> None:
 
 
 def _too_large(document: msgspec.Raw, job: Any) -> str:
-    """Why the job is too large for custom rules; empty if it is not too large."""
     if (size := len(memoryview(document))) > limits.MAX_JOB_BYTES:
         return f"too large for custom rules: {size:,} bytes, the maximum is {limits.MAX_JOB_BYTES:,}"
     values = sum(map(len, _containers(job)))
@@ -116,7 +115,7 @@ def _too_large(document: msgspec.Raw, job: Any) -> str:
 
 
 def _containers(value: Any) -> Iterator[Any]:
-    """The value and all values inside it that are lists or mappings."""
+    """All lists and mappings in the value, including the value itself."""
     waiting = [value]
     while waiting:
         if isinstance(container := waiting.pop(), dict | list):
@@ -125,7 +124,7 @@ def _containers(value: Any) -> Iterator[Any]:
 
 
 def with_defaults(job: dict[str, Any]) -> dict[str, Any]:
-    """`job` with the operator's defaults; changes and returns it. Its fields must have the right types."""
+    """Sets the operator's defaults in `job` and returns it. The fields must have the right types."""
     spec = job.get("spec")
     if not isinstance(spec, dict):
         return job

@@ -9,10 +9,10 @@ MAX_JOB_VALUES: Final = 1_000
 this number: 2.3 s and 1.6 GB for 9,000.
 """
 MAX_TRIAL_SECONDS: Final = 0.05
-"""Processor time for one expression on the largest job. Reviews wait for an expression, and cannot interrupt it."""
+"""Processor time for one expression on the largest job. A review has to wait for the expression."""
 MAX_TRIAL_BYTES: Final = 64 * 2**20
 """Memory for one expression on the largest job. The container has little more memory than the service needs."""
 TRIAL_KILLED_SECONDS: Final = 0.5
 """Processor time after which the trial of one expression is killed."""
 MAX_REVIEW_SECONDS: Final = 0.1
-"""Processor time for one rule and one job: twice the time of the trial, because times vary on a busy machine."""
+"""Processor time for one rule and one job. It is twice the time of the trial, because times vary on a busy machine."""

@@ -1,4 +1,4 @@
-"""Tries a policy's expressions before the policy is activated, in a separate process with limits."""
+"""Tries a policy's expressions in a separate process with limits, before the policy is activated."""
 
 import os
 import signal
@@ -26,12 +26,10 @@ _ENVIRONMENT: Final = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
 
 
 class TrialFailed(Exception):
-    """The expressions could not be tried, for a reason that is not in the expressions."""
+    """The trial failed for a reason that is not in the expressions."""
 
 
 class Trial(msgspec.Struct):
-    """The input of a trial."""
-
     sources: Sequence[str]
     params: Mapping[str, Any] = {}
 
@@ -39,8 +37,8 @@ class Trial(msgspec.Struct):
 def try_expressions(trial: Trial, seconds: float | None = None) -> list[Outcome]:
     """The outcome of each expression for a usual job; a fault if the expression needs too much for the largest job.
 
-    The trial ends at an expression that exceeds the limits, so its outcome is the last one. Raises TimeoutError after
-    `seconds`, and TrialFailed.
+    An expression that exceeds the limits ends the trial and has the last outcome. Raises TrialFailed, and TimeoutError
+    after `seconds`.
     """
     if not installed():
         return [Outcome(fault=NOT_INSTALLED, written_wrong=True)] * len(trial.sources)

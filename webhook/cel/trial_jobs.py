@@ -10,7 +10,7 @@ from webhook.cel.limits import MAX_JOB_BYTES, MAX_JOB_VALUES
 from webhook.kit.custom_rules import Variables
 
 _KEY: Final = re.compile(r"""(?:labels|annotations)(?:\.\??(\w+)|\[\??['"]([^'"]+))""")
-"""A label or annotation that an expression reads, such as `labels.team` or `labels[?'example.com/team']`."""
+"""A label or annotation in an expression, such as `labels.team` or `labels[?'example.com/team']`."""
 
 
 def usual(params: Mapping[str, Any]) -> Variables:
@@ -47,10 +47,9 @@ def usual(params: Mapping[str, Any]) -> Variables:
 
 
 def largest(source: str) -> dict[str, Any]:
-    """A job in which each list, mapping and text has the maximum size.
+    """A job in which each list, mapping and text has the maximum size. The job itself may exceed the limit.
 
-    The whole job may exceed the limit, but an expression reads only a few parts. The first item of each list has long
-    texts; so do the labels and annotations that `source` names.
+    The first item of each list has long texts, and so do the labels and annotations that `source` names.
     """
     job: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(_JOB))
     replica = job["spec"]["mpiReplicaSpecs"]["Worker"]
@@ -78,12 +77,11 @@ def largest(source: str) -> dict[str, Any]:
 
 
 def largest_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The variable `job` for the largest job."""
     return {**facts, "images": [_TEXT, *["a"] * (MAX_JOB_VALUES // 3)], "accelerator": _TEXT, "queue": _TEXT}
 
 
 def _lists(items: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """For each item, a list of maximum length; its first item has long texts."""
+    """For each item, a list of maximum length. The first item of the list has long texts."""
     return {
         name: [
             {key: _TEXT if isinstance(value, str) else value for key, value in item.items()},
@@ -122,7 +120,7 @@ _JOB: Final[dict[str, Any]] = {
         },
     },
 }
-# Long runs in which a pattern may start at every character, and many separators to split at.
+# A pattern may start at every character of the long runs, and a text may be split at the many separators.
 _TEXT: Final = ("a" * (MAX_JOB_BYTES // 4) + "1" * (MAX_JOB_BYTES // 4) + "/a.1-b,:" * MAX_JOB_BYTES)[:MAX_JOB_BYTES]
 _MAPPING: Final = {_TEXT: "a", "example.com/0": _TEXT} | {f"example.com/{n}": "a" for n in range(1, MAX_JOB_VALUES)}
 _TEXTS_OF_POD: Final = ("schedulerName", "serviceAccountName", "priorityClassName", "runtimeClassName", "hostname")

@@ -22,19 +22,19 @@ from webhook.kit.custom_rules import Outcome
 _STATM: Final = Path("/proc/self/statm")
 _ENDS_EARLY: Final = re.compile(r"\.(?:all|exists)\s*\(")
 _TIMES: Final = 3
-"""Runs of each expression. The fastest run counts, because other work on the machine may slow down some runs."""
+"""Runs of each expression. The fastest run counts, because other programs may slow down some runs."""
 
 
 def main() -> None:
-    """Tries each expression within the limits. Exceeding a limit ends this process."""
+    """Exceeding a limit ends this process."""
     trial = msgspec.json.decode(sys.stdin.buffer.read(), type=Trial)
     variables = usual(trial.params)
-    others = variables.others()
+    common = variables.without_objects()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for source in trial.sources:
-        of_usual = {**others, "object": read(variables.object), "oldObject": None}
+        of_usual = {**common, "object": read(variables.object), "oldObject": None}
         job = with_defaults(largest(source))
-        of_largest = {**others, "object": job, "oldObject": job, "job": largest_facts(variables.job)}
+        of_largest = {**common, "object": job, "oldObject": job, "job": largest_facts(variables.job)}
         _limit()
         try:
             outcome = _tried(source, of_usual, of_largest)
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _limit() -> None:
-    """Sets limits that the operating system enforces, because no code in the process can stop an expression."""
+    """Sets limits of the operating system, because no code in the process can stop an expression."""
     if _STATM.exists():  # missing on macOS, where only the time is limited
         used = int(_STATM.read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + limits.MAX_TRIAL_BYTES, resource.RLIM_INFINITY))
@@ -62,15 +62,15 @@ def _tried(source: str, of_usual: Mapping[str, Any], of_largest: Mapping[str, An
         outcome = Outcome(holds=program.holds(activation(of_usual)))
     except ExpressionError as error:
         outcome = Outcome(fault=str(error))
-    # `all` and `exists` stop at the item that decides; `exists_one` visits each item.
+    # `all` and `exists` stop at the item that decides; `exists_one` visits every item.
     whole = Program(_ENDS_EARLY.sub(".exists_one(", source))
-    if any(_seconds(each, of_largest) > limits.MAX_TRIAL_SECONDS for each in (program, whole)):
+    if max(_seconds(program, of_largest), _seconds(whole, of_largest)) > limits.MAX_TRIAL_SECONDS:
         return Outcome(fault=TOO_SLOW, written_wrong=True)
     return outcome
 
 
 def _seconds(program: Program, variables: Mapping[str, Any]) -> float:
-    """The processor time of an evaluation, including the conversion of its variables."""
+    """The processor time of an evaluation, including the conversion of the variables."""
     times: list[float] = []
     while len(times) < _TIMES and (not times or min(times) > limits.MAX_TRIAL_SECONDS):
         began = thread_time()

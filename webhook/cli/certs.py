@@ -1,5 +1,4 @@
-"""The commands `certs ...` inspect the certificates of an installation."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The commands `certs ...`."""
 
 import sys
 from datetime import UTC, datetime
@@ -44,8 +43,8 @@ def status(
 ) -> NoReturn:
     """Show the stored, trusted and served certificates.
 
-    The report has the time at which each certificate expires, and what needs to be done. Only one Secret is read: the
-    one with the CA, or the one that is mounted. No private key is shown.
+    The report lists when each certificate expires, and the problems with their fixes. The command reads only the Secret
+    with the CA, or the mounted Secret. It shows no private key.
 
     \b
     Examples:
@@ -60,12 +59,12 @@ def status(
     """
     from webhook.cli.certs_status import CertsStatus
     from webhook.installation.doctor.facts import Location
-    from webhook.installation.doctor.gather import look_at_certificates
+    from webhook.installation.doctor.gather import read_certificates
 
     location = Location(namespace=policy_namespace, service=service)
 
     async def read_status(api: "Client") -> "CertsStatus":
-        certificates = await look_at_certificates(api, location, ca_secret=ca_secret, address=address)
+        certificates = await read_certificates(api, location, ca_secret=ca_secret, address=address)
         return CertsStatus.at(api.server_time or datetime.now(UTC), certificates)
 
     report = with_api(access, read_status)

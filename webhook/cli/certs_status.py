@@ -1,4 +1,4 @@
-"""The report of `certs status`: a table of the certificates of an installation, and their problems."""
+"""The report of `certs status`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,8 +13,7 @@ from webhook.installation.doctor.checks.installed import unseen
 from webhook.installation.doctor.unread import Unread
 
 COLUMNS: Final = ("CERTIFICATE", "SUBJECT", "EXPIRES", "LEFT", "SHA-256")
-# Characters of a fingerprint. They are enough to distinguish certificates.
-SHOWN: Final = 16
+FINGERPRINT_CHARACTERS: Final = 16
 DAY: Final = timedelta(days=1)
 MEANING: Final = {
     "missing": "there is no Secret",
@@ -29,39 +28,38 @@ MEANING: Final = {
 class CertsStatus:
     """The certificates of an installation, and their status."""
 
-    found: Certificates
+    certificates: Certificates
     status: TrustStatus
     unread: tuple[str, ...]
-    """Sources that could not be read."""
 
     @classmethod
-    def at(cls, now: datetime, found: Certificates) -> "CertsStatus":
-        """The status at the time `now`, which comes from the clock of the API server."""
-        unread = tuple(each.reason for each in (found.data, found.bundles) if isinstance(each, Unread))
-        return cls(found, found.status(now), unread)
+    def at(cls, now: datetime, certificates: Certificates) -> "CertsStatus":
+        sources = (certificates.data, certificates.bundles)
+        unread = tuple(source.reason for source in sources if isinstance(source, Unread))
+        return cls(certificates, certificates.status(now), unread)
 
     @property
     def issues(self) -> tuple[Issue, ...]:
-        """Problems of the installation, then the problems of the certificates."""
         more = []
-        if self.found.source == FILES and self.found.data is None:
-            text = f"the Secret {self.found.secret} does not exist"
+        if self.certificates.source == FILES and self.certificates.data is None:
+            text = f"the Secret {self.certificates.secret} does not exist"
             more.append(Issue("error", text, "see cert-manager's Certificate, or the annotation for service-ca"))
-        if not self.found.bundles and not isinstance(self.found.bundles, Unread):
+        if not self.certificates.bundles and not isinstance(self.certificates.bundles, Unread):
             text = "no webhook configuration calls the Service"
             more.append(Issue("error", text, f"`{PROGRAM} doctor` says more"))
         return (*more, *self.status.issues)
 
     @property
     def origin(self) -> str:
-        secret = f"{self.found.namespace}/{self.found.secret}"
-        if self.found.source == SELF_MANAGED:
+        secret = f"{self.certificates.namespace}/{self.certificates.secret}"
+        if self.certificates.source == SELF_MANAGED:
             phase = self.status.phase
             return f"Self-managed, CA in Secret {secret}" + (f": {phase} ({MEANING[phase]})" if phase else "")
-        return f"From Secret {secret}, renewed by another tool" if self.found.source == FILES else "Of unknown origin"
+        if self.certificates.source == FILES:
+            return f"From Secret {secret}, renewed by another tool"
+        return "Of unknown origin"
 
     def as_text(self) -> Iterator[str]:
-        """The table, and the problems below it."""
         yield heading(printable(self.origin))
         rows = [COLUMNS, *map(_row, self.status.certificates)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -69,12 +67,12 @@ class CertsStatus:
             yield printable("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
         trust = {True: "trusts what is served", False: "does NOT trust what is served", None: "what is served: unknown"}
         for bundle in self.status.bundles:
-            cas = ", ".join(each[:SHOWN] for each in bundle.fingerprints) or "nothing"
+            cas = ", ".join(sha256[:FINGERPRINT_CHARACTERS] for sha256 in bundle.fingerprints) or "nothing"
             yield printable(f"{bundle.name}: {trust[bundle.trusts_served]}; holds {cas}")
         for reason in self.unread:
             yield f"{faint('unknown')}: {printable(reason)}"
-        if not self.found.served:
-            finding = unseen(self.found)
+        if not self.certificates.served:
+            finding = unseen(self.certificates)
             yield f"{faint('unknown')}: {printable(finding.text)}"
             yield f"  to do: {printable(finding.fix)}"
         for issue in self.issues:
@@ -85,31 +83,30 @@ class CertsStatus:
             yield "nothing needs doing"
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON values. Times are RFC 3339."""
         return {
-            "source": self.found.source,
-            "secret": self.found.secret,
+            "source": self.certificates.source,
+            "secret": self.certificates.secret,
             "phase": self.status.phase,
             "certificates": [
                 {
-                    "role": each.role,
-                    "subject": each.subject,
-                    "issuer": each.issuer,
-                    "hosts": list(each.hosts),
-                    "sha256": each.fingerprint,
-                    "notBefore": each.not_before.isoformat(),
-                    "notAfter": each.not_after.isoformat(),
-                    "remainingSeconds": int(each.remaining.total_seconds()),
+                    "role": certificate.role,
+                    "subject": certificate.subject,
+                    "issuer": certificate.issuer,
+                    "hosts": list(certificate.hosts),
+                    "sha256": certificate.fingerprint,
+                    "notBefore": certificate.not_before.isoformat(),
+                    "notAfter": certificate.not_after.isoformat(),
+                    "remainingSeconds": int(certificate.remaining.total_seconds()),
                 }
-                for each in self.status.certificates
+                for certificate in self.status.certificates
             ],
             "caBundles": [
-                {"name": each.name, "sha256": list(each.fingerprints), "trustsServed": each.trusts_served}
-                for each in self.status.bundles
+                {"name": bundle.name, "sha256": list(bundle.fingerprints), "trustsServed": bundle.trusts_served}
+                for bundle in self.status.bundles
             ],
-            "served": [f"{host}:{port}" for host, port in self.found.served],
-            "unknown": [*self.unread, *self.found.unreached],
-            "issues": [{"severity": each.severity, "text": each.text, "fix": each.advice} for each in self.issues],
+            "served": [f"{host}:{port}" for host, port in self.certificates.served],
+            "unknown": [*self.unread, *self.certificates.unreached],
+            "issues": [{"severity": issue.severity, "text": issue.text, "fix": issue.advice} for issue in self.issues],
         }
 
 
@@ -121,5 +118,5 @@ def _row(certificate: Described) -> tuple[str, ...]:
         certificate.subject or ", ".join(certificate.hosts[:1]),
         f"{certificate.not_after:%Y-%m-%d %H:%M}Z",
         "expired" if left <= timedelta(0) else words,
-        certificate.fingerprint[:SHOWN],
+        certificate.fingerprint[:FINGERPRINT_CHARACTERS],
     )

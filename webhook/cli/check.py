@@ -1,5 +1,4 @@
-"""The command `check` judges jobs in files. With --level it checks pods in files against a Pod Security level."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `check`."""
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from webhook.cli.job_world import JobWorld, TryPods
 
     Judge = Callable[[Manifest], Any]
+    """Returns the verdict on an object, or None for an object of another kind."""
 
 CHECKS: Final = tuple(part.check for part in parts() if part.check)
 
@@ -34,7 +34,7 @@ CHECKS: Final = tuple(part.check for part in parts() if part.check)
 @options.about_a_cluster("The cluster to check against, as far as you may read it. Default: none.")
 @options.POLICY_NAMESPACE
 @click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods only against this Pod Security level.")
-@options.flags({each.option: each.help for each in CHECKS})
+@options.flags({part_check.option: part_check.help for part_check in CHECKS})
 @options.namespace_option("The namespace of jobs that name none. Default: the namespace of the cluster's context.")
 @click.option("-R", "--recursive", is_flag=True, help="Search directories at any depth, except hidden ones.")
 @click.option(
@@ -47,12 +47,8 @@ CHECKS: Final = tuple(part.check for part in parts() if part.check)
     help="Exit with 1 on rejections only, or also on warnings. Injections are not warnings.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show only jobs that fail.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "yaml", "sarif", "junit", "github"]),
-    default="text",
-    help="The output format: for people, programs or CI systems.",
+@options.output_option(
+    ("text", "json", "yaml", "sarif", "junit", "github"), "The output format: for people, programs or CI systems."
 )
 def check(
     *,
@@ -72,28 +68,26 @@ def check(
 ) -> NoReturn:
     """Check the MPIJobs in files, without a cluster.
 
-    Each job is handled like in the webhook: missing fields are injected, then every rule checks the job.
+    Like the webhook, the command injects missing fields into each job, and then evaluates every rule.
 
     A FILE is YAML or JSON with any number of objects, a directory (its .yaml, .yml and .json files), a pattern such as
     'jobs/**/*.yaml', or - for standard input. Objects of other kinds are skipped.
 
-    With --kubeconfig, --context or --as, the command reads from that cluster the schema of MPIJobs, the policies, and
-    the objects that rules read in the namespaces of the jobs. It reads only what you may read; the component
-    `check-by-users` of the manifests gives data scientists the right. If you may create pods, a dry run also checks
-    whether the API server accepts the pods of each job. No pod is created, and a rejected pod is a warning.
+    With --kubeconfig, --context or --as, the command reads the cluster's schema of MPIJobs, policies and other objects,
+    as far as you may read them. The component `check-by-users` of the manifests gives data scientists the rights. If
+    you may create pods, the pods of each job are also sent as a dry run. A rejected pod is a warning.
 
-    A --cluster file, as written by `mpijob-webhook snapshot`, replaces the cluster. --policy replaces the cluster's
-    policies. Without a cluster, the built-in policy and the schema of mpi-operator v0.8.0 apply. The last lines list
-    what could not be judged, and why.
+    With --cluster, a file from `mpijob-webhook snapshot` is the cluster. --policy replaces the cluster's policies.
+    Without a cluster, the built-in policy and the schema of mpi-operator v0.8.0 apply. The last lines list rules that
+    could not be evaluated.
 
-    A job that exists in the cluster is checked as an update by `kubectl apply`. Faults that the existing job has too do
-    not reject the update; they are warnings.
+    A job that exists in the cluster is checked as an update by `kubectl apply`. Faults that the existing job already
+    has are warnings.
 
-    Unknown fields and values of a wrong type are rejected, like by the API server for kubectl. For other clients the
-    API server drops unknown fields with a warning.
+    Unknown fields and values of a wrong type are rejected, like by the API server for kubectl.
 
     With --trainer, TrainJobs and runtimes are judged as new objects, without their schemas. A TrainJob is judged only
-    if its runtime is among the FILEs, in the --cluster file, or in the cluster. The last lines name the others.
+    if its runtime is among the FILEs or in the cluster. The last lines name the others.
 
     With --level, the pods of all Kubernetes workloads and of MPIJobs are checked without injections.
 
@@ -116,7 +110,7 @@ def check(
       1  at least one job would be rejected, or with --fail-on warn has a warning
       2  unusable input: a file, the policy or the cluster file is broken, or no file has a job
     """
-    optional_checks = {each.option: each for each in CHECKS}
+    optional_checks = {part_check.option: part_check for part_check in CHECKS}
     checks = [optional_checks[option] for option in options.given(optional_checks, of_parts)]
     if level and (policy or cluster or access != Access() or ignore_others or checks):
         other = ", ".join(("--policy", "--cluster", "--kubeconfig", *optional_checks))
@@ -125,37 +119,41 @@ def check(
     from webhook.cli import job_check, job_verdict, level_check
     from webhook.cli.limits import MAX_VERDICTS_IN_FULL
 
-    kinds = ("MPIJob", *chain.from_iterable(each.kinds for each in checks))
+    kinds = ("MPIJob", *chain.from_iterable(part_check.kinds for part_check in checks))
     only = (*kinds, *manifests.JOB_SIGNS) if ignore_others else ()
     objects, errors = manifests.load(files, recursive=recursive, only=only)
     errors += _misspelt(objects)
     world, subject = None, "pods"
     if level is not None:
-        judge = _by_level(level, namespace or DEFAULT_NAMESPACE)
+        judges: list[Judge] = [_by_level(level, namespace or DEFAULT_NAMESPACE)]
     else:
-        subject = ", ".join(("MPIJob", *(each.subject for each in checks)))
-        spaces = [each.namespace or namespace for each in objects if each.kind in kinds]
+        subject = ", ".join(("MPIJob", *(part_check.subject for part_check in checks)))
+        spaces = [manifest.namespace or namespace for manifest in objects if manifest.kind in kinds]
         world = world_of(policy, cluster, access, spaces, policy_namespace)
         if access != Access():
             world.try_pods = _try_pods(access)
         namespace = namespace or world.namespace
-        others = [resolve_name(each.judge)(objects, world, namespace, cluster, access) for each in checks]
-        judge = _by_rules(world, namespace, others)
-    judged = [*map(judge, objects)]
+        judges = [resolve_name(part_check.judge)(objects, world, namespace, cluster, access) for part_check in checks]
+        judges.insert(0, _by_rules(world, namespace))
+    judged = [
+        next((verdict for judge in judges if (verdict := judge(manifest)) is not None), None) for manifest in objects
+    ]
     verdicts = [verdict for verdict in judged if verdict is not None]
-    failing = [each for each in verdicts if any(fail_on == "warn" or not problem.warns for problem in each.problems())]
+    failing = [
+        verdict for verdict in verdicts if any(fail_on == "warn" or not problem.warns for problem in verdict.problems())
+    ]
     shown = failing if quiet else verdicts
     with_notes = output == "text" and not quiet
     if with_notes:
-        skipped = (each for each, verdict in zip(objects, judged, strict=True) if verdict is None)
-        _note(f"{each.source}: skipped {_skipped(each)}" for each in skipped)
+        skipped = (manifest for manifest, verdict in zip(objects, judged, strict=True) if verdict is None)
+        _note(f"{manifest.source}: skipped {_skipped(manifest)}" for manifest in skipped)
     if output in {"text", "json", "yaml"}:
         summary = (level_check if world is None else job_verdict).summary(verdicts)
         many = len(verdicts) > MAX_VERDICTS_IN_FULL
-        printed = [each for each in shown if not many or any(each.problems())]
-        lines = [line for each in printed for line in each.as_text(short=many or quiet)]
+        printed = [verdict for verdict in shown if not many or any(verdict.problems())]
+        lines = [line for verdict in printed for line in verdict.as_text(short=many or quiet)]
         text = lines if quiet else [*lines, *([""] if many and lines else ()), *summary]
-        options.show(output, text, [each.as_json() for each in shown])
+        options.show(output, text, [verdict.as_json() for verdict in shown])
     else:
         from webhook.cli.check_report import in_form
 
@@ -170,7 +168,6 @@ def check(
 
 
 def _try_pods(access: Access) -> "TryPods":
-    """Return a function that tries pods by a dry run. It prints a line before the first pod."""
     from webhook.client import tried_pods
 
     announce = announcing(DRY_RUN)
@@ -180,13 +177,17 @@ def _try_pods(access: Access) -> "TryPods":
 
 
 def _misspelt(objects: "Iterable[Manifest]") -> "list[ManifestError]":
-    """An error for each object whose kind only differs in case from a kind that an option checks."""
+    """Errors for kinds of optional checks in wrong case, such as `trainjob`."""
     from webhook.cli.files import ManifestError
 
-    right = {kind.lower(): kind for each in CHECKS for kind in each.kinds}
-    wrong = [(each, kind) for each in objects if (kind := right.get(each.kind.lower(), each.kind)) != each.kind]
-    fault = 'kind: "{}" is not supported. Write {}.'
-    return [ManifestError(f"{each.source}: {fault.format(each.kind, kind)}", each.source) for each, kind in wrong]
+    right = {kind.lower(): kind for part_check in CHECKS for kind in part_check.kinds}
+    errors = []
+    for manifest in objects:
+        kind = right.get(manifest.kind.lower(), manifest.kind)
+        if kind != manifest.kind:
+            fault = f'kind: "{manifest.kind}" is not supported. Write {kind}.'
+            errors.append(ManifestError(f"{manifest.source}: {fault}", manifest.source))
+    return errors
 
 
 def _note(lines: Iterable[str]) -> None:
@@ -195,14 +196,14 @@ def _note(lines: Iterable[str]) -> None:
 
 
 def _skipped(manifest: "Manifest") -> str:
-    hint = next((f", which {each.option} checks" for each in CHECKS if each.kinds[0] == manifest.kind), "")
+    hint = next((f", which {check.option} checks" for check in CHECKS if check.kinds[0] == manifest.kind), "")
     return f"{manifest.kind} {manifest.title}{hint}"
 
 
 def world_of(
     policy: Path | None, cluster: Path | None, access: Access, namespaces: Sequence[str | None], policy_namespace: str
 ) -> "JobWorld":
-    """The inputs of the verdicts, except the jobs. `namespaces` are the namespaces of the jobs."""
+    """The inputs of the verdicts on jobs in `namespaces`."""
     from webhook.cli import job_check, job_world
 
     instead = job_check.load_policies(policy) if policy else None
@@ -222,20 +223,13 @@ def world_of(
     return world
 
 
-def _by_rules(world: "JobWorld", namespace: str, others: "Sequence[Judge]") -> "Judge":
-    """Return a judge of MPIJobs and of the kinds that `others` judge. It returns None for any other object."""
-    from webhook.cli import job_check
+def _by_rules(world: "JobWorld", namespace: str) -> "Judge":
+    from webhook.cli.job_check import check, is_job
 
-    def judge(manifest: "Manifest") -> Any:
-        if job_check.is_job(manifest):
-            return job_check.check(manifest, world, namespace=namespace)
-        return next((verdict for other in others if (verdict := other(manifest)) is not None), None)
-
-    return judge
+    return lambda manifest: check(manifest, world, namespace=namespace) if is_job(manifest) else None
 
 
 def _by_level(text: str, namespace: str) -> "Judge":
-    """Return a judge of objects with pods. It returns None for any other object."""
     from webhook.cli import level_check
 
     try:

@@ -1,8 +1,8 @@
-"""Writes the verdicts of `check` in the formats that CI systems read."""
+"""Reports of `check` for CI systems."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from webhook import PROGRAM
 from webhook.cli import ci_reports, explanations, job_verdict
@@ -12,34 +12,34 @@ from webhook.cli.level_check import LevelVerdict
 
 UNREADABLE: Final = "unreadable"
 Verdict = job_verdict.Verdict | LevelVerdict
-_UNREADABLE: Final = Rule("The file cannot be read.")
 
 
 def in_form(
     form: str, verdicts: Iterable[Verdict], errors: Iterable[ManifestError], *, warnings_fail: bool
 ) -> Iterator[str]:
-    """The lines of a report on verdicts and unreadable files. `form` is `junit`, `sarif` or `github`."""
-    unread = [unusable(each.file, UNREADABLE, str(each).removeprefix(f"{each.file}: ")) for each in errors]
-    results = [*unread, *(_checked(each, as_faults=warnings_fail and form == "junit") for each in verdicts)]
+    unread = [unusable(error.file, UNREADABLE, str(error).removeprefix(f"{error.file}: ")) for error in errors]
+    results = [*unread, *(_checked(verdict, as_faults=warnings_fail and form == "junit") for verdict in verdicts)]
     return ci_reports.in_form(form, results, "check", _rules(results))
 
 
 def _checked(verdict: Verdict, *, as_faults: bool) -> Checked:
     manifest = verdict.manifest
     problems = [
-        replace(each, line=line_of(manifest, each.field) if each.field else None, warns=each.warns and not as_faults)
-        for each in verdict.problems()
+        replace(
+            problem,
+            line=line_of(manifest, problem.field) if problem.field else None,
+            warns=problem.warns and not as_faults,
+        )
+        for problem in verdict.problems()
     ]
     return Checked(manifest.source, verdict.title, line_of(manifest), problems)
 
 
 def _rules(results: Sequence[Checked]) -> dict[str, Rule]:
-    entries: dict[str, Any] = {entry.id: entry for entry in explanations.entries()}
+    described = {entry.id: _about(entry) for entry in explanations.entries()}
+    described[UNREADABLE] = Rule("The file cannot be read.")
     ids = sorted({problem.rule for result in results for problem in result.problems})
-    return {
-        rule: _about(entries[rule]) if rule in entries else _UNREADABLE if rule == UNREADABLE else Rule(rule)
-        for rule in ids
-    }
+    return {rule: described.get(rule, Rule(rule)) for rule in ids}
 
 
 def _about(entry: explanations.Explanation) -> Rule:

@@ -1,8 +1,7 @@
-"""Writes reports in the formats that CI systems read: JUnit, SARIF and GitHub's annotations.
+"""Reports for CI systems: JUnit, SARIF and GitHub's annotations.
 
-The code for each format is shorter than a dependency would be:
-https://docs.oasis-open.org/sarif/sarif/v2.1.0/, https://github.com/testmoapp/junitxml and
-https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands.
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/, https://github.com/testmoapp/junitxml,
+https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
 """
 
 import json
@@ -31,13 +30,11 @@ class Problem:
     message: str
     line: int | None = None
     field: str = ""
-    """The path in the object's YAML."""
     warns: bool = False
-    """Whether the problem is a warning. A warning does not make the check fail."""
+    """Warnings do not make the check fail."""
 
     @property
     def text(self) -> str:
-        """The message, after the field."""
         return f"{self.field}: {self.message}" if self.field else self.message
 
 
@@ -50,11 +47,10 @@ class Checked:
     line: int | None = None
     problems: Sequence[Problem] = ()
     unusable: bool = False
-    """Whether it could not be checked. The reasons are in `problems`."""
+    """True if the file or test could not be checked."""
 
     @property
     def faults(self) -> Sequence[Problem]:
-        """The problems that make the check fail."""
         return [problem for problem in self.problems if not problem.warns]
 
     @property
@@ -70,7 +66,6 @@ class Rule(NamedTuple):
 
 
 def unusable(file: str, rule: str, message: str, line: int | None = None) -> Checked:
-    """The result for a file that could not be checked."""
     return Checked(file, "the file", line, [Problem(rule, message, line)], unusable=True)
 
 
@@ -85,60 +80,62 @@ def in_form(form: str, results: Sequence[Checked], name: str, rules: Mapping[str
 
 
 def junit(results: Iterable[Checked], name: str) -> str:
-    """A testsuite per file with a testcase per result. Warnings are the output of a testcase."""
+    """A testsuite for each file, with a testcase for each result. JUnit has no warnings: they are written as output."""
     everything = list(results)
     top = ET.Element("testsuites", {"name": name, **_counts(everything)})
-    for file, group in groupby(everything, key=lambda each: each.file):
+    for file, group in groupby(everything, key=lambda result: result.file):
         members = list(group)
         suite = ET.SubElement(top, "testsuite", {"name": printable(file), **_counts(members)})
-        for each in members:
-            attributes = {"name": printable(each.name), "classname": printable(file), "file": printable(file)}
-            case = ET.SubElement(suite, "testcase", attributes | ({"line": str(each.line)} if each.line else {}))
-            if each.faults:
-                first, *more = (_with_line(file, problem) for problem in each.faults)
-                kind = "error" if each.unusable else "failure"
-                about = {"message": first, "type": each.faults[0].rule}
+        for result in members:
+            attributes = {"name": printable(result.name), "classname": printable(file), "file": printable(file)}
+            case = ET.SubElement(suite, "testcase", attributes | ({"line": str(result.line)} if result.line else {}))
+            if result.faults:
+                first, *more = (_with_line(file, problem) for problem in result.faults)
+                kind = "error" if result.unusable else "failure"
+                about = {"message": first, "type": result.faults[0].rule}
                 ET.SubElement(case, kind, about).text = "\n".join((first, *more))
-            if each.warnings:
-                warnings = (f"warning: {_with_line(file, problem)}" for problem in each.warnings)
+            if result.warnings:
+                warnings = (f"warning: {_with_line(file, problem)}" for problem in result.warnings)
                 ET.SubElement(case, "system-out").text = "\n".join(warnings)
     ET.indent(top)
     return ET.tostring(top, encoding="unicode", xml_declaration=True)
 
 
-def sarif(checked: Iterable[Checked], rules: Mapping[str, Rule]) -> dict[str, Any]:
-    """A log with one run. `rules` has the description of each rule id."""
-    results = [
+def sarif(results: Iterable[Checked], rules: Mapping[str, Rule]) -> dict[str, Any]:
+    problems = [
         {
             "ruleId": problem.rule,
             "level": "warning" if problem.warns else "error",
-            "message": {"text": f"{each.name}: {problem.text}"},
-            "locations": [{"physicalLocation": _place(each.file, problem.line or each.line)}],
-            "partialFingerprints": {FINGERPRINT: _fingerprint(each, problem)},
+            "message": {"text": f"{result.name}: {problem.text}"},
+            "locations": [{"physicalLocation": _place(result.file, problem.line or result.line)}],
+            "partialFingerprints": {FINGERPRINT: _fingerprint(result, problem)},
         }
-        for each in checked
-        for problem in each.problems
+        for result in results
+        for problem in result.problems
     ]
-    described = [_described(rule, about) for rule, about in rules.items()]
+    described = [
+        {"id": rule, "shortDescription": {"text": about.summary}}
+        | ({"help": {"text": about.explanation}} if about.explanation else {})
+        for rule, about in rules.items()
+    ]
     driver = {"name": PROGRAM, "version": __version__, "rules": described}
-    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": problems}]}
 
 
 def github(results: Iterable[Checked]) -> Iterator[str]:
-    """A line per problem. GitHub shows it next to the line of the file."""
-    for each in results:
-        for problem in each.problems:
-            line = problem.line or each.line
+    for result in results:
+        for problem in result.problems:
+            line = problem.line or result.line
             # Without a file the annotation belongs to the whole run.
-            place = {} if each.file == STDIN_TITLE else {"file": each.file, "line": line}
-            properties = {**place, "title": each.name}
+            place = {} if result.file == STDIN_TITLE else {"file": result.file, "line": line}
+            properties = {**place, "title": result.name}
             attributes = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items() if value)
             yield f"::{'warning' if problem.warns else 'error'} {attributes}::{_data(problem.text)}"
 
 
 def _counts(results: Sequence[Checked]) -> dict[str, str]:
-    bad = [each for each in results if each.faults]
-    errors = sum(each.unusable for each in bad)
+    bad = [result for result in results if result.faults]
+    errors = sum(result.unusable for result in bad)
     return {"tests": str(len(results)), "failures": str(len(bad) - errors), "errors": str(errors)}
 
 
@@ -147,14 +144,9 @@ def _with_line(file: str, problem: Problem) -> str:
     return printable(f"{where}{problem.text}")
 
 
-def _described(rule: str, about: Rule) -> dict[str, Any]:
-    described: dict[str, Any] = {"id": rule, "shortDescription": {"text": about.summary}}
-    return described | ({"help": {"text": about.explanation}} if about.explanation else {})
-
-
-def _fingerprint(checked: Checked, problem: Problem) -> str:
-    """Identify a problem by its field or, without a field, by its text, not by its line, which often changes."""
-    parts = (checked.file, checked.name, problem.rule, problem.field or problem.message)
+def _fingerprint(result: Checked, problem: Problem) -> str:
+    """Identifies a problem in all versions of a file. Lines of problems change too often."""
+    parts = (result.file, result.name, problem.rule, problem.field or problem.message)
     return sha256(fsencode("\0".join(parts))).hexdigest()
 
 

@@ -1,5 +1,4 @@
-"""The command `completion` writes a script that adds completion to a shell."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `completion`."""
 
 import click
 

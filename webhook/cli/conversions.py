@@ -1,4 +1,4 @@
-"""The result of converting each object in files: the new object, and a report about the conversion."""
+"""The results of the commands `convert ...`."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,26 +21,22 @@ class Conversion:
     """The result for one object."""
 
     source: str
-    """The file."""
     head: str
     """The result in a line, or the reason why the object cannot be converted."""
     document: Mapping[str, Any] | None = None
-    """The new object; None if it cannot be converted."""
+    """The new object, if any."""
     notes: Sequence[Note] = ()
-    """Notes about the fields of the old object."""
     verdict: Verdict | None = None
-    """The verdict on the new object; None if the object was not converted."""
     is_job: bool = True
     needs: Mapping[str, Any] | None = None
     """An object that must be created before the new object."""
 
     @property
     def good(self) -> bool:
-        """Whether `check` would admit the new object."""
+        """True if there is a new object, and `check` does not reject it."""
         return self.document is not None and (self.verdict is None or self.verdict.allowed)
 
     def report(self) -> Iterator[str]:
-        """The lines of the report, with colours."""
         yield self.head
         for outcome in Outcome:
             notes = [note for note in self.notes if note.outcome is outcome]
@@ -62,13 +58,12 @@ class Conversion:
 
 
 def checked(converted: Converted, head: str, source: str) -> Conversion:
-    """Check a converted job without a cluster."""
     verdict = job_check.check(Manifest(source, converted.document), job_world.of_nothing())
     return Conversion(source, head, converted.document, [*converted.report.notes], verdict)
 
 
 def end(outcomes: Sequence[Conversion], errors: list[ManifestError], output: str, nothing: str) -> NoReturn:
-    """Print the new jobs and the reports, and exit. `nothing` is the error if the files have no job."""
+    """Print the results, and exit. `nothing` is the error message for files without a job."""
     if output == "json":
         options.show(output, (), [outcome.as_json() for outcome in outcomes])
     for outcome in outcomes if output == "text" else ():

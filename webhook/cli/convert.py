@@ -1,4 +1,4 @@
-"""The group of commands `mpijob-webhook convert ...`. Each command is in an optional part."""
+"""The group of commands `convert ...`, which are in optional parts."""
 
 from itertools import chain
 from typing import Final
@@ -12,7 +12,7 @@ FIRST: Final = "mpijob"
 
 
 class OfFiles(click.Group):
-    """A group that allows `convert FILE...` for `convert mpijob FILE...`."""
+    """A group with a default command: `convert FILE...` is `convert mpijob FILE...`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words = {*self.commands, *self.get_help_option_names(ctx)}
@@ -26,9 +26,8 @@ def convert() -> None:
     `mpijob-webhook convert FILE...` is short for `mpijob-webhook convert mpijob FILE...`. The MPIJobs are of
     kubeflow.org/v2beta1.
 
-    The new jobs are written to standard output. A report on each job is written to standard error: the fields that
-    moved, the fields that have a different meaning now, the fields that are lost, the remaining work, and the verdict
-    of `mpijob-webhook check` without a cluster.
+    The new jobs are written to standard output. A report on each job is written to standard error: fields that moved,
+    changed their meaning or are lost, the remaining work, and the verdict of `mpijob-webhook check`.
 
     \b
     Examples:

@@ -1,5 +1,4 @@
-"""The command `demo` shows on examples what the webhook does."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `demo`."""
 
 import sys
 from typing import NoReturn
@@ -14,10 +13,10 @@ from webhook.cli.terminal import fail
 def demo(files: tuple[str, ...]) -> NoReturn:
     """Demonstrate the webhook with examples.
 
-    The real service runs on 127.0.0.1 with a temporary certificate. It gets each job like from the API server: mutate,
-    apply the patch, validate. The output of kubectl and the injected fields are shown. No cluster is needed.
+    The command starts the real service on 127.0.0.1, and sends it each job like the API server. It shows the output of
+    kubectl and the injected fields. No cluster is needed.
 
-    Without FILE, the examples of this project are used: Open MPI, Intel MPI, MPICH, Horovod, and some bad jobs.
+    Without FILE, the jobs are examples for Open MPI, Intel MPI, MPICH and Horovod, and some bad jobs.
 
     \b
     Examples:

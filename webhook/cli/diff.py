@@ -1,5 +1,4 @@
-"""The command `diff` shows what would be injected into the jobs of a cluster."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `diff`."""
 
 import sys
 from typing import NoReturn
@@ -16,14 +15,13 @@ from webhook.client.access import Access
 def diff(*, job: str | None, access: Access, namespace: str | None, policy_namespace: str, output: str) -> NoReturn:
     """Show what would be injected into existing jobs.
 
-    Each job of the cluster is compared with the job that admission would store if it were created now. A job that is
-    older than the webhook or a policy lacks some injections. It gets them when it is created again.
+    Each job is compared with the job that would be stored if it were created again now. A job that is older than the
+    webhook or a policy lacks some injections.
 
-    Without NAME, every job of the namespace is compared. For a file use `kubectl diff -f`: it sends a dry run to the
-    API server, which calls the webhook, and it also shows the user's own changes.
+    Without NAME, every job of the namespace is compared. For a file use `kubectl diff -f`, which also calls the
+    webhook.
 
-    Only objects that you may read are used. The last lines name the objects that could not be read. The exit codes are
-    the same as of `kubectl diff`.
+    The last lines name objects that you may not read. The exit codes are those of `kubectl diff`.
 
     \b
     Examples:
@@ -42,8 +40,8 @@ def diff(*, job: str | None, access: Access, namespace: str | None, policy_names
     diffs = read_jobs(
         access, job, namespace, lambda api, space, name: job_diff.diffs(api, space, name, policy_namespace)
     )
-    show(output, (line for each in diffs for line in each.as_text()), [each.as_json() for each in diffs])
+    show(output, (line for diff in diffs for line in diff.as_text()), [diff.as_json() for diff in diffs])
     if output == "text":
-        for why, names in {why: names for each in diffs for why, names in each.unjudged.items()}.items():
+        for why, names in {why: names for diff in diffs for why, names in diff.unjudged.items()}.items():
             click.echo(faint(printable(f"not judged: rules that need {', '.join(names)} ({why})")), err=True)
-    sys.exit(1 if any(each.differs for each in diffs) else 0)
+    sys.exit(1 if any(diff.differs for diff in diffs) else 0)

@@ -1,5 +1,4 @@
-"""The command `doctor` reports the problems of an installation, each with a fix."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `doctor`."""
 
 import sys
 from collections import Counter
@@ -42,14 +41,14 @@ def doctor(
 ) -> NoReturn:
     """Report problems of an installation.
 
-    It checks versions, clocks, replicas, webhook configurations and their order, certificates, rights, policies and
-    Kueue. No object is changed: --probe creates a job only as a dry run. Objects that you may not read are reported as
-    unknown. A cluster-admin can read all.
+    The command checks versions, clocks, replicas, webhook configurations and their order, certificates, rights,
+    policies and Kueue. It changes no object. Objects that you may not read are reported as unknown. A cluster-admin can
+    read all objects.
 
-    The served certificate can usually not be read from outside of the cluster, because the endpoints cannot be reached.
-    In this case forward a port with kubectl, and name it with --address.
+    Replicas can usually not be reached from outside of the cluster. To check the served certificate, forward a port
+    with kubectl, and name the port with --address.
 
-    Each problem ends with a name in brackets. The runbook explains it.
+    Each problem ends with a name in brackets, which the runbook explains.
 
     \b
     Examples:
@@ -97,10 +96,9 @@ class DoctorReport:
         return not any(diagnosis.severity is Severity.PROBLEM for _, diagnosis in self.diagnoses)
 
     def as_text(self) -> Iterator[str]:
-        """A line for each diagnosis, with the fix on the line below it."""
         yield heading(printable(f"{PROGRAM} in namespace {self.namespace} of the cluster at {self.host}"))
         width = max(len(name) for name, _ in self.diagnoses)
-        last_fix = ""  # many unknown diagnoses have the same fix, which is printed once
+        last_fix = ""  # consecutive unknown diagnoses often have the same fix
         for name, diagnosis in self.diagnoses:
             severity = PAINT[diagnosis.severity](f"{diagnosis.severity:<{WIDTH}}")
             id_ = faint(f" [{diagnosis.id}]") if diagnosis.id else ""
@@ -109,8 +107,7 @@ class DoctorReport:
                 yield f"{'':{WIDTH + width + 4}}to do: {printable(diagnosis.fix)}"
             last_fix = diagnosis.fix if diagnosis.severity is Severity.UNKNOWN else last_fix
         counts = Counter(diagnosis.severity for _, diagnosis in self.diagnoses)
-        words = [_count(counts[each], each) for each in reversed(Severity) if counts[each]]
-        yield ", ".join(words)
+        yield ", ".join(_count(counts[severity], severity) for severity in reversed(Severity) if counts[severity])
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -118,8 +115,14 @@ class DoctorReport:
             "namespace": self.namespace,
             "good": self.good,
             "findings": [
-                {"check": name, "severity": each.severity.value, "id": each.id, "text": each.text, "fix": each.fix}
-                for name, each in self.diagnoses
+                {
+                    "check": name,
+                    "severity": diagnosis.severity.value,
+                    "id": diagnosis.id,
+                    "text": diagnosis.text,
+                    "fix": diagnosis.fix,
+                }
+                for name, diagnosis in self.diagnoses
             ],
         }
 

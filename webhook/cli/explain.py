@@ -1,5 +1,4 @@
-"""The commands `explain` and `rules` show the documentation of rules and injections."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The commands `explain` and `rules`."""
 
 import sys
 from typing import NoReturn

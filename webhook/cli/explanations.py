@@ -1,4 +1,4 @@
-"""Explanations of rules and injections, generated from the code, for the command line and the reference."""
+"""Explanations of rules and injections, for the command line and the reference."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from webhook.api import yaml
 from webhook.cli.terminal import heading
 from webhook.injections import Injection
 from webhook.kit.custom_rules import PREFIX
-from webhook.kit.settings import Settings
+from webhook.kit.settings import RuleSettings, Settings
 from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.in_force import policy_model
 from webhook.rules import Rule
@@ -22,10 +22,11 @@ class Setting:
     """A setting of a rule or an injection."""
 
     name: str
-    """The path in the policy: `a.b` is the field b of a, `a[].b` is the field b of the items of a."""
+    """The path in the policy, such as `a.b`. `a[].b` is a field of the items of the list a."""
     type: str
+    """The accepted values in words."""
     default: str
-    """As YAML. Empty for a required setting, and for a setting whose inner settings have defaults."""
+    """YAML. Empty for a required setting, and for a setting with inner settings."""
     description: str
     required: bool = False
 
@@ -45,13 +46,12 @@ class Explanation:
     since: str
     settings: tuple[Setting, ...] = ()
     defaults: Mapping[str, Any] | None = None
-    """The default of each setting."""
     plugin: str = ""
-    """The plug-in that defines it, or empty."""
+    """The plug-in that defines the rule or injection, or empty."""
 
     @property
     def policy(self) -> str:
-        """A policy document with every setting at its default; empty without settings."""
+        """A policy with every setting at its default; empty without settings."""
         if self.defaults is None:
             return ""
         section = {self.id: dict(self.defaults)}
@@ -77,7 +77,7 @@ class Explanation:
 
 
 def _other_rules() -> Iterator[Explanation]:
-    """Rules without a module. One of them is `custom`, which stands for the custom rules of policies."""
+    """Rules without a module. The rule `custom` describes the custom rules of policies."""
     schema = policy_model().model_json_schema()
     custom = resolved(schema["properties"]["rules"], schema["$defs"])["properties"][PREFIX]
     settings = tuple(_settings(resolved(custom["items"], schema["$defs"]), schema["$defs"], prefix="[]."))
@@ -87,41 +87,29 @@ def _other_rules() -> Iterator[Explanation]:
 
 def entries() -> list[Explanation]:
     """Every rule, then every injection, each sorted by id."""
-    from_modules = [_rule(rule) for rule in rules.REGISTRY.values()]
-    return sorted([*_other_rules(), *from_modules], key=lambda entry: entry.id) + [
-        _injection(i) for i in injections.REGISTRY.values()
-    ]
+    from_modules = [_entry("rule", rule) for rule in rules.REGISTRY.values()]
+    every_rule = sorted([*_other_rules(), *from_modules], key=lambda entry: entry.id)
+    return every_rule + [_entry("injection", injection) for injection in injections.REGISTRY.values()]
 
 
 def find(entry_id: str) -> list[Explanation]:
-    """The rule, the injection, or both with this id."""
     return [entry for entry in entries() if entry.id == entry_id]
 
 
 def similar(entry_id: str) -> list[str]:
-    """Up to three similar ids."""
-    known = list(dict.fromkeys(entry.id for entry in entries()))
-    return get_close_matches(entry_id.lower().replace("_", "-"), known, n=3, cutoff=0.5)
+    ids = list(dict.fromkeys(entry.id for entry in entries()))
+    return get_close_matches(entry_id.lower().replace("_", "-"), ids, n=3, cutoff=0.5)
 
 
 def settings(model: type[Settings]) -> tuple[Setting, ...]:
-    """The settings of a model. Nested settings follow their parent."""
     schema = model.model_json_schema()
     return tuple(_settings(schema, schema.get("$defs", {}), prefix=""))
 
 
-def _rule(rule: Rule) -> Explanation:
-    defaults = rule.settings()
-    return _entry("rule", rule, str(defaults.action), defaults)
-
-
-def _injection(injection: Injection) -> Explanation:
-    defaults = injection.settings()
-    return _entry("injection", injection, "on" if defaults.enabled else "off", defaults)
-
-
-def _entry(kind: Literal["rule", "injection"], of: Rule | Injection, default: str, defaults: Settings) -> Explanation:
+def _entry(kind: Literal["rule", "injection"], of: Rule | Injection) -> Explanation:
     summary, explanation = of.documentation
+    defaults = of.settings()
+    default = str(defaults.action) if isinstance(defaults, RuleSettings) else "on" if defaults.enabled else "off"
     return Explanation(
         id=of.id,
         kind=kind,
@@ -146,13 +134,12 @@ def _settings(schema: Mapping[str, Any], definitions: Mapping[str, Any], prefix:
 
 
 def resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A JSON schema with its references to `definitions` resolved."""
+    """A JSON schema without its reference to `definitions`. Inner schemas may have references."""
     reference = schema.get("$ref", "").removeprefix("#/$defs/")
     return {**definitions[reference], **schema} if reference else schema
 
 
 def in_words(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    """The accepted values of a JSON schema, in words."""
     schema = resolved(schema, definitions)
     if "anyOf" in schema:
         return " or ".join(in_words(choice, definitions) for choice in schema["anyOf"])
@@ -190,7 +177,6 @@ _WORDS: Final = {
 
 
 def overview(entries: Sequence[Explanation]) -> Iterator[str]:
-    """A list with one line for each rule and injection."""
     width = max(len(entry.id) for entry in entries)
     for kind, title in (("rule", "Rules: what a job is checked for"), ("injection", "Injections: what is injected")):
         yield heading(title)
@@ -203,7 +189,6 @@ def overview(entries: Sequence[Explanation]) -> Iterator[str]:
 
 
 def as_json(entries: Iterable[Explanation]) -> dict[str, list[dict[str, str]]]:
-    """Rules and injections for programs, without their settings."""
     return {
         f"{kind}s": [
             {"id": entry.id, "default": entry.default, "summary": entry.summary, "since": entry.since}

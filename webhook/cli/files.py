@@ -22,32 +22,28 @@ STDIN: Final = "-"
 STDIN_TITLE: Final = "standard input"
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 JOB_SIGNS: Final = ("mpiReplicaSpecs", f"{GROUP}/")
-"""A file with a job contains one of these, even if the kind is missing or misspelt."""
+"""Signs of a job whose kind is missing or misspelt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """An object, and the file that contains it.
-
-    `source` is the name of the file as the user wrote it. `document` has no nulls, because the API server drops them.
-    """
+    """An object in a file."""
 
     source: str
     document: dict[str, Any]
+    """The object without nulls, which the API server drops."""
     number: int = 1
-    """The number of the document in the file."""
+    """The number of the YAML document in the file."""
     written: dict[str, Any] | None = None
-    """The object with its nulls; None if it has no nulls."""
+    """The object with its nulls; None if `document` is the whole object."""
     place: tuple[str | int, ...] = ()
-    """The path of the object in the document if the document is a list."""
+    """The path of the object in the YAML document, such as `items` and an index."""
     content: bytes = field(default=b"", repr=False, compare=False)
-    """The content of the file."""
     moved: dict[str, str] = field(default_factory=dict, compare=False)
-    """The path of each moved field in the file, by the corrected path, which messages use. Outer fields come first."""
+    """The path in the file of each misspelt or misplaced field, by correct path. Outer fields come first."""
 
     @property
     def kind(self) -> str:
-        """Empty for a job without a kind."""
         return _head(self.document, "kind")
 
     @property
@@ -64,11 +60,11 @@ class Manifest:
 
     @property
     def title(self) -> str:
-        """The name for people: the name, else the generateName, else empty."""
+        """The name, else the generateName, else empty."""
         return self.name or _text(self.document.get("metadata"), "generateName")
 
     def created_in(self, namespace: str) -> dict[str, Any]:
-        """The object that webhooks get for a creation in `namespace`, without fields that only the API server sets."""
+        """The object that webhooks get if a client creates the object in `namespace`."""
         created = dict(self.document)
         metadata = created.setdefault("metadata", {})
         if isinstance(metadata, dict):
@@ -78,7 +74,7 @@ class Manifest:
 
 
 class ManifestError(ValueError):
-    """A file cannot be used. The message starts with the name of the file."""
+    """A file cannot be used. The message names the file."""
 
     def __init__(self, message: str, file: str = "") -> None:
         super().__init__(message)
@@ -88,14 +84,11 @@ class ManifestError(ValueError):
 def load(
     arguments: Iterable[str], *, recursive: bool = False, only: Collection[str] = ()
 ) -> tuple[list[Manifest], list[ManifestError]]:
-    """Read every object in the named files. Return the objects, and an error for each file that cannot be used.
+    """The objects in files, and an error for each file that cannot be used.
 
-    An argument is a file, `-` for standard input, a pattern, or a directory with .yaml, .yml and .json files; with
-    `recursive` at any depth. Items of lists are returned as objects, also of lists in lists. A file with one broken
-    object contributes no object.
-
-    `only` has words such as kinds. With `only`, files that contain none of these words are skipped, and so are
-    documents that are not Kubernetes objects.
+    An argument is a file, `-` for standard input, a pattern, or a directory. The items of a list are returned in place
+    of the list. With `only`, files that contain none of these words, and documents that are not Kubernetes objects, are
+    skipped.
     """
     manifests: list[Manifest] = []
     errors: list[ManifestError] = []
@@ -115,7 +108,7 @@ def load(
 
 
 def read(source: str) -> bytes:
-    """The content of a file, or of standard input for `-`; ManifestError if it cannot be read."""
+    """The content of a file, or of standard input for `-`."""
     try:
         if source == STDIN:
             content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
@@ -130,7 +123,7 @@ def read(source: str) -> bytes:
 
 
 def objects(source: str, entry: Any) -> list[Manifest]:
-    """The object `entry` of the file `source`, or its items if it is a list; ManifestError for anything else."""
+    """The object `entry` of the file `source`, or the items of a list; ManifestError for any other value."""
     return [
         Manifest(source, without_nulls(document), written=document, place=place)
         for place, document in _objects(entry, source)
@@ -138,7 +131,7 @@ def objects(source: str, entry: Any) -> list[Manifest]:
 
 
 def files(argument: str, *, recursive: bool = False) -> list[str]:
-    """The file itself, or the files of a directory or pattern; ManifestError if there are none."""
+    """The file, or the sorted files of a directory or pattern; ManifestError if there are none."""
     try:
         path = Path(argument)
         if argument != STDIN and path.is_dir():
@@ -157,7 +150,6 @@ def files(argument: str, *, recursive: bool = False) -> list[str]:
 
 
 def _within(folder: Path, *, recursive: bool) -> list[str]:
-    """The files of a directory. A recursive search skips hidden folders, such as .git."""
     paths = []
     for path in folder.iterdir():
         if recursive and path.name.startswith("."):
@@ -170,10 +162,7 @@ def _within(folder: Path, *, recursive: bool) -> list[str]:
 
 
 def documents(source: str) -> Iterator[tuple[str, Any]]:
-    """(name for people, document) of each document of a file, or of standard input for `-`.
-
-    ManifestError if the file is empty.
-    """
+    """(name for messages, document or item of a top-level list) of a file; ManifestError for an empty file."""
     shown, entries = _documents(source, read(source))
     if not entries:
         raise ManifestError(f"{shown}: is empty", shown)
@@ -186,8 +175,8 @@ def documents(source: str) -> Iterator[tuple[str, Any]]:
 
 
 def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Manifest]:
-    """Every object in the content of the file `source`, like `load`. ManifestError if the file cannot be used."""
-    # Windows writes UTF-16. Without its zero bytes, the words of `only` are found in such a file too.
+    """The objects in the content of the file `source`. `only` is described in `load`."""
+    # Without zero bytes, the search for the words of `only` also works in UTF-16, which Windows writes.
     text = content.translate(None, b"\0-_ ").lower()
     kinds = [kind.lower().encode() for kind in only]
     if only and not any(kind in text for kind in kinds):
@@ -197,7 +186,7 @@ def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Ma
     except ManifestError:
         pattern = rb"(?m)kind[\"']?\s*:\s*.{0,99}(%b)|^[\"']?mpireplicaspecs[\"']?:" % b"|".join(kinds)
         if only and not re.search(pattern, text):
-            return []  # broken, and it only mentions the kind: not a file of Kubernetes objects
+            return []  # a broken file without Kubernetes objects, which only mentions the kind
         raise
     several = len(documents) > 1
     return [
@@ -209,7 +198,6 @@ def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Ma
 
 
 def _documents(source: str, content: bytes) -> tuple[str, list[Any]]:
-    """(name of the file for people, its documents)."""
     shown = STDIN_TITLE if source == STDIN else source
     try:
         return shown, yaml.load_all(content)
@@ -218,19 +206,19 @@ def _documents(source: str, content: bytes) -> tuple[str, list[Any]]:
 
 
 def _head(entry: Any, field: str) -> str:
-    """The value of `field` (kind or apiVersion), also if its key is misspelt; empty if it is missing."""
+    """The text of `field` (kind or apiVersion), also under a misspelt key; empty if missing."""
     return _text(entry, head_key(entry, field)) if isinstance(entry, dict) else ""
 
 
 def head_key(entry: Mapping[str, Any], field: str) -> str:
-    """The key that is `field` (kind or apiVersion) or a misspelling of it."""
+    """The key of `field` (kind or apiVersion), which may be misspelt. Without this key, `field` itself."""
     spelt = {re.sub("[-_ ]", "", str(key)).lower(): key for key in entry}
     near = get_close_matches(field.lower(), spelt, n=1, cutoff=0.88)
     return spelt[near[0]] if near and field not in entry else field
 
 
 def job_signs(entry: Any) -> int:
-    """How many signs of a job the object has, 0 to 2: its API group, and the roles in its spec."""
+    """The number of signs of an MPIJob, 0 to 2: the API group, and `spec.mpiReplicaSpecs`."""
     spec = entry.get("spec") if isinstance(entry, dict) else None
     return _head(entry, "apiVersion").startswith(JOB_SIGNS[1]) + (isinstance(spec, dict) and JOB_SIGNS[0] in spec)
 
@@ -238,10 +226,7 @@ def job_signs(entry: Any) -> int:
 def _objects(
     entry: Any, file: str, where: str = "", place: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
-    """(path, object) of the object itself, or of its items if it is a list.
-
-    The items of an `MPIJobList` and of similar kinds may have no kind of their own.
-    """
+    """(path, object) of `entry`, or of its items if it is a list. Items of an MPIJobList may have no kind."""
     if not isinstance(entry, dict):
         raise ManifestError(f"{file}{where}: is {_KINDS.get(type(entry), 'a number')}, not a Kubernetes object", file)
     if not (kind := _head(entry, "kind")) and not job_signs(entry):
@@ -250,9 +235,9 @@ def _objects(
     if not kind.endswith("List") or not isinstance(items, list | None):
         yield place, entry
         return
-    of_items = {"apiVersion": entry.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
+    item_head = {"apiVersion": entry.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
     for number, item in enumerate(items or []):
-        whole = of_items | item if isinstance(item, dict) else item
+        whole = item_head | item if isinstance(item, dict) else item
         yield from _objects(whole, file, f"{where}: items[{number}]", (*place, "items", number))
 
 
@@ -270,9 +255,9 @@ _KINDS: Final = {str: "text", list: "a list", bool: "true or false", type(None):
 
 
 def line_of(manifest: Manifest, path: str = "") -> int | None:
-    """The line of the field at `path`, or of its parent if the field is missing. The first line is 1.
+    """The line of the field at `path` (1 for the first line), or of the parent of a missing field; None if unknown.
 
-    `path` is written like in messages. None if the content of the file is unknown.
+    `path` is written like in messages.
     """
     if not manifest.content:
         return None
@@ -282,11 +267,11 @@ def line_of(manifest: Manifest, path: str = "") -> int | None:
         if new := next(moved, None):
             path = manifest.moved[new] + path.removeprefix(new)
     place = (*manifest.place, *job_fields.place(manifest.written or manifest.document, path))
-    return next((lines[place[:end]] for end in range(len(place), -1, -1) if place[:end] in lines), None)
+    return nearest_line(lines, place)
 
 
 def written_at(manifest: Manifest, path: str, value: object) -> str:
-    """The text of a number in the file, such as 3.10 for 3.1; empty if the line does not have it."""
+    """The number `value` as written in the file, such as 3.10 for 3.1; empty if not found."""
     number = line_of(manifest, path)
     line = manifest.content.decode(errors="replace").split("\n")[number - 1] if number else ""
     words = re.findall(r"[\w+-][\w.+-]*", line)
@@ -296,5 +281,8 @@ def written_at(manifest: Manifest, path: str, value: object) -> str:
 # One entry is enough: callers finish one file before they start the next.
 @lru_cache(maxsize=1)
 def _lines(content: bytes) -> Sequence[Mapping[tuple[str | int, ...], int]]:
-    """The line of each path, for each document that is not empty."""
     return [yaml.lines(part) for part in yaml.split(content)]
+
+
+def nearest_line(lines: Mapping[tuple[str | int, ...], int], path: tuple[str | int, ...]) -> int | None:
+    return next((lines[path[:end]] for end in range(len(path), -1, -1) if path[:end] in lines), None)

@@ -1,4 +1,4 @@
-"""Creates a first job for a framework, as YAML with comments, for `init`. The templates are in `first_jobs`."""
+"""Writes a first job for a framework as YAML with comments. The folder `first_jobs` has the templates."""
 
 import csv
 import re
@@ -28,14 +28,14 @@ def _text(name: str) -> str:
 FRAMEWORKS: Final = {row["name"]: row for row in csv.DictReader(_text("frameworks.csv").splitlines())}
 """The rows of frameworks.csv by name.
 
-`needs`: the software that the image must contain. `image`: a published image, or empty. `program`: the default program.
-`text`: the template of the job. `starter`: empty, or the program that starts the ranks of a worker (torchrun).
+`needs` is the software in the image, `text` the template of the job, and `starter` the program that starts the ranks of
+a worker (torchrun). `image` and `starter` may be empty.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """The options of the new job, with their defaults."""
+    """The options of the new job."""
 
     framework: str
     name: str
@@ -51,7 +51,7 @@ class Wishes:
 
 
 def wish(options: Mapping[str, Any], program: Sequence[str], gpu_resource: str = GPU) -> Wishes:
-    """Fill the options that the user left out. Raise ValueError if an option has no default."""
+    """The options with their defaults; ValueError for an unusable image or program."""
     name = options["framework"]
     framework = FRAMEWORKS[name]
     image = options["image"] or framework["image"]
@@ -78,7 +78,6 @@ def wish(options: Mapping[str, Any], program: Sequence[str], gpu_resource: str =
 
 
 def _started(program: Sequence[str], starter: str) -> Sequence[str]:
-    """Return the program as arguments of mpirun, which takes an executable, or of torchrun, which takes a script."""
     if len(program) == 1:
         program = shell.word_list(program[0]) if program[0].strip() else ()
     assigned = [*takewhile(_ASSIGNMENT.fullmatch, program)]
@@ -98,7 +97,6 @@ def _started(program: Sequence[str], starter: str) -> Sequence[str]:
 
 
 def text(wishes: Wishes) -> str:
-    """The job in YAML."""
     framework = FRAMEWORKS[wishes.framework]
     slots = 1 if framework["starter"] else max(wishes.gpus, 1)
     values = {
@@ -125,7 +123,7 @@ def text(wishes: Wishes) -> str:
 
 
 def _lines(template: str, values: Mapping[str, Any], optional: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Fill the template. A name alone on a line is replaced by any number of lines, also by none."""
+    """The filled template. A name of `optional` alone on a line is replaced by the lines in `optional`."""
     for line in template.splitlines():
         name = line.strip().removeprefix("$")
         if name in optional:
@@ -172,6 +170,5 @@ def _items(words: Sequence[str]) -> list[str]:
 
 
 def _value(value: str) -> str:
-    """The value in YAML: in quotes if YAML would read it as a number, a boolean or another type."""
     item = yaml.dump([value]).removeprefix("- ").rstrip("\n")
     return item if "\n" not in item else yaml.dump_inline(value)

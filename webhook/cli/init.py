@@ -1,5 +1,4 @@
-"""The command `init` writes a first job."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `init`."""
 
 import sys
 from collections import Counter
@@ -13,8 +12,6 @@ from webhook.cli.terminal import fail
 from webhook.client.access import Access
 
 if TYPE_CHECKING:
-    from webhook.cli.first_job import Wishes
-    from webhook.cli.job_verdict import Verdict
     from webhook.cli.job_world import JobWorld
 
 FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspeed")
@@ -64,10 +61,9 @@ def init(
     """Write a first job, with comments.
 
     The job runs PROGRAM, or an example in the image. With a cluster, the job requests the type of GPU that most of the
-    cluster's nodes have. On OpenShift it runs like with --mpiuser.
+    cluster's nodes have. On OpenShift, --mpiuser is the default.
 
-    The job is then checked like with `mpijob-webhook check`, with the built-in policy or the cluster's policy. The
-    verdict is written to standard error.
+    The job is then checked like with `mpijob-webhook check`. The verdict is written to standard error.
 
     \b
     Examples:
@@ -82,8 +78,10 @@ def init(
       1  the job was written and would be rejected
       2  unusable input: an option, or the cluster
     """
-    from webhook.cli import first_job
+    from webhook.api import yaml
+    from webhook.cli import first_job, job_check
     from webhook.cli.check import world_of
+    from webhook.cli.files import Manifest
 
     world = world_of(policy, cluster, access, [options["namespace"]], policy_namespace)
     options["mpiuser"] |= _is_openshift(world, options["namespace"])
@@ -91,24 +89,16 @@ def init(
         wishes = first_job.wish(options, program, _gpus_of(world))
     except ValueError as error:
         fail(error)
-    verdict = _judged(wishes, world)
-    click.echo(first_job.text(wishes), nl=False)
+    text = first_job.text(wishes)
+    (document,) = yaml.load_all(text)
+    verdict = job_check.check(Manifest(wishes.name, document), world, namespace=world.namespace)
+    click.echo(text, nl=False)
     for line in verdict.as_text(short=True):
         click.echo(line, err=True)
     sys.exit(0 if verdict.allowed else REFUSED)
 
 
-def _judged(wishes: "Wishes", world: "JobWorld") -> "Verdict":
-    from webhook.api import yaml
-    from webhook.cli import first_job, job_check
-    from webhook.cli.files import Manifest
-
-    (document,) = yaml.load_all(first_job.text(wishes))
-    return job_check.check(Manifest(wishes.name, document), world, namespace=world.namespace)
-
-
 def _gpus_of(world: "JobWorld") -> str:
-    """The GPU resource that most nodes have, or NVIDIA's if no node is known to have GPUs."""
     from webhook.api.accelerators import DEFAULT_ACCELERATORS
     from webhook.cli.first_job import GPU
     from webhook.cluster.resources.nodes import NODES
@@ -124,7 +114,6 @@ def _gpus_of(world: "JobWorld") -> str:
 
 
 def _is_openshift(world: "JobWorld", namespace: str | None) -> bool:
-    """Whether OpenShift has reserved user ids for the namespace, or has SCCs that can be read."""
     from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
     from webhook.cluster.resources.sccs import SECURITY_CONTEXT_CONSTRAINTS
     from webhook.cluster.view import UNKNOWN

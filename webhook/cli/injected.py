@@ -1,4 +1,4 @@
-"""What each injection added to a job: its purpose, its notes, and its patch."""
+"""The additions of each injection to a job."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,26 +13,25 @@ from webhook.cli.terminal import added, heading, printable
 from webhook.injections import Caution, Hint
 from webhook.kit.patch import Path
 
-# Characters of a value. A line has 120 characters, and starts with six spaces and a mark.
+# Characters of a field and its value on a line of 120 characters, which starts with six spaces and a plus sign.
 WIDTH: Final = 112
-# Minimum characters of a value that follows a long field.
-LEAST: Final = 20
+# Characters of a value that are shown even after a long field.
+MIN_VALUE_CHARACTERS: Final = 20
 APPENDED: Final = "-"
+"""The last token of a JSON patch that appends to a list."""
 
 Operation = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """What one injection added to a job."""
+    """The additions of one injection to a job."""
 
     id: str
     reason: str
-    """The purpose in a sentence; empty if the injection no longer exists."""
+    """The purpose of the injection; empty if the injection no longer exists."""
     notes: Sequence[str]
-    """Notes about this job."""
     patch: Sequence[Operation]
-    """The additions as a JSON patch (RFC 6902)."""
 
     def as_json(self) -> dict[str, Any]:
         return {"id": self.id, "reason": self.reason, "notes": [*self.notes], "patch": [*self.patch]}
@@ -44,8 +43,7 @@ class Injected:
 
 
 def by_injection(decision: Decision) -> list[Injected]:
-    """The additions of each injection, in order, without the annotation that lists the injections."""
-    # `authors` has the injection of each operation. The last operation, the annotation, has none, so zip drops it.
+    # `authors` has the injection of each operation except the last. The last operation adds the annotation.
     pairs = zip(decision.authors, decision.patch, strict=False)
     return [
         Injected(
@@ -59,12 +57,11 @@ def by_injection(decision: Decision) -> list[Injected]:
 
 
 def fields(patch: Iterable[Operation]) -> list[str]:
-    """The added fields, without duplicates. For an item that was appended to a list, the field is the list."""
+    """The added fields. An item that was appended to a list is reported as the list."""
     return list(dict.fromkeys(field(_target(operation)[0]) for operation in patch))
 
 
 def report(entries: Sequence[Injected], *, updates: bool) -> Iterator[str]:
-    """The lines of the report on all injections. `updates` is true for an update, which only restores lost fields."""
     if entries:
         yield "put back from the stored job:" if updates else "injected:"
     for entry in entries:
@@ -72,7 +69,6 @@ def report(entries: Sequence[Injected], *, updates: bool) -> Iterator[str]:
 
 
 def additions(patch: Iterable[Operation]) -> Iterator[str]:
-    """The lines with the added fields and their values as YAML. Items of the same list are shown together."""
     return (f"{added('+')} {printable(line)}" for line in _additions(patch))
 
 
@@ -89,10 +85,7 @@ def _additions(patch: Iterable[Operation]) -> Iterator[str]:
 
 
 def _target(operation: Operation) -> tuple[Path, Any]:
-    """(path, value) of an operation. Parents that the operation creates are part of the path.
-
-    For an item that is appended to a list, the path is the list.
-    """
+    """(path, value) of an operation. The path includes created parents. An appended item is a list of one item."""
     tokens = (token.replace("~1", "/").replace("~0", "~") for token in operation["path"].split("/")[1:])
     path: list[str | int] = [int(token) if token.isdecimal() else token for token in tokens]
     value = operation["value"]
@@ -105,6 +98,5 @@ def _target(operation: Operation) -> tuple[Path, Any]:
 
 
 def _cut(text: str, *, room: int) -> str:
-    """The text, cut to `room` characters, but never to less than LEAST."""
-    room = max(room, LEAST)
+    room = max(room, MIN_VALUE_CHARACTERS)
     return text if len(text) <= room else f"{text[: room - 3]}..."

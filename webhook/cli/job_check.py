@@ -1,12 +1,10 @@
-"""The verdict on jobs in files, from the same pipelines as in the server.
+"""The verdict on jobs in files, by the pipelines of the server.
 
-The steps of the API server are repeated here: it drops nulls, fills in the namespace and clears fields that a client
-cannot set. The step of Kueue's webhook, which suspends a job in a queue, is repeated too.
+The API server and Kueue's webhook also change jobs. This module repeats their changes: it drops nulls and fields that a
+client cannot set, fills in the namespace, and suspends a job in a queue.
 
-The job is checked against the schema of MPIJobs (`job_schema`). The rules get a job without the schema's faults: these
-are fixed in a copy, so that all problems are reported at once.
-
-The metadata is validated like in the API server:
+`job_schema` checks the job against the schema of MPIJobs. Faults are fixed in a copy for the rules, so all problems are
+reported at once. The metadata is validated like in
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validation/objectmeta.go
 """
 
@@ -51,8 +49,8 @@ from webhook.predict.pod_template.labels import check_annotations, check_labels
 from webhook.rules import CauseReason, Violation, shortened
 
 
-def judge(metadata: Any) -> list[Violation]:
-    """Faults for which the API server rejects the metadata; the check against the schema reports wrong types."""
+def metadata_violations(metadata: Any) -> list[Violation]:
+    """Faults for which the API server rejects the metadata, except wrong types."""
     if not isinstance(metadata, dict):
         return []
     faults = Faults()
@@ -62,7 +60,7 @@ def judge(metadata: Any) -> list[Violation]:
     for index, finalizer in enumerate(metadata.get("finalizers") or ()):
         if isinstance(finalizer, str) and (problem := names.label_key_problem(finalizer)):
             faults.add(f"metadata.finalizers[{index}]", f'"{shown(finalizer)}" {problem}', texts.LETTERS)
-    return [Violation(one.path, one.message, one.fix, CauseReason[one.kind.name]) for one in faults]
+    return [Violation(fault.path, fault.message, fault.fix, CauseReason[fault.kind.name]) for fault in faults]
 
 
 def _name(metadata: Mapping[str, Any], faults: Faults) -> None:
@@ -84,27 +82,23 @@ def _name(metadata: Mapping[str, Any], faults: Faults) -> None:
 
 
 def _texts(value: Any) -> dict[str, str]:
-    """The entries whose values are text."""
     entries = value.items() if isinstance(value, dict) else ()
     return {key: text for key, text in entries if isinstance(text, str)}
 
 
 NAMESPACE: Final = "namespace"
-_NEAR_KIND: Final = 0.8
 MPI_JOB: Final = GroupVersionKind(mpijob.GROUP, mpijob.API_VERSION.partition("/")[2], "MPIJob")
-
-
 _HEAD: Final = {"kind": MPI_JOB.kind, "apiVersion": mpijob.API_VERSION}
 
 
 def is_job(manifest: Manifest) -> bool:
-    """Whether the object is an MPIJob, or was probably meant to be an MPIJob.
+    """True for an MPIJob, and for an object that was probably meant to be an MPIJob.
 
-    The signs are a similar kind, the API group, and the roles in the spec. Two signs are enough. One sign is enough if
-    the object has no kind.
+    Two signs are enough: a similar kind, the API group, or `spec.mpiReplicaSpecs`. For an object without a kind, one
+    sign is enough.
     """
     kind = re.sub("[-_ ]", "", manifest.kind.lower()).removesuffix("s")
-    near = get_close_matches(kind, ["mpijob"], cutoff=_NEAR_KIND)
+    near = get_close_matches(kind, ["mpijob"], cutoff=0.8)
     return kind == "mpijob" or bool(near) + files.job_signs(manifest.document) > bool(kind)
 
 
@@ -125,7 +119,6 @@ def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") ->
 
 
 def _of_head(manifest: Manifest) -> Iterator[Finding]:
-    """Faults of `kind` and `apiVersion`."""
     misspelt = {field: key for field in _HEAD if (key := files.head_key(manifest.document, field)) != field}
     for field, key in misspelt.items():
         fix = f"Rename it to {field}." if manifest.document[key] == _HEAD[field] else f"Write {field}: {_HEAD[field]}."
@@ -142,20 +135,18 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     if world.schema is None:
         return _by_rules(manifest, world, namespace)
     judged = job_schema.SchemaVerdict(manifest.written or manifest.document, world.schema, manifest)
-    metadata_violations = judge(manifest.document.get("metadata"))
-    unfilled = {path: _unfilled(path, what) for path, what in placeholders.find(manifest.document)}
+    unfilled = {path: _unfilled(path, meaning) for path, meaning in placeholders.find(manifest.document)}
     verdict = _by_rules(replace(manifest, document=judged.fixed), world, namespace)
     denied, warned = verdict.validation.denied, verdict.validation.warned
-    fixes = {each.violation.path: each.violation.fix for each in (*warned, *denied)}
-    known = {path: fixes[path] for path in judged.unconvertible if path in fixes}  # better than an example
-    violations = (
-        *(replace(each, fix=known.get(each.path, each.fix)) for each in judged.violations),
-        *metadata_violations,
-    )
-    filled = [each for each in violations if each.path not in unfilled]
+    fixes = {finding.violation.path: finding.violation.fix for finding in (*warned, *denied)}
+    # The fix of a rule is better than the schema's example value.
+    better = {path: fixes[path] for path in judged.unconvertible if path in fixes}
+    violations = [replace(violation, fix=better.get(violation.path, violation.fix)) for violation in judged.violations]
+    violations += metadata_violations(manifest.document.get("metadata"))
+    filled = [violation for violation in violations if violation.path not in unfilled]
     schema_findings = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *filled)]
     undecided = (*unfilled, *judged.unconvertible)
-    for findings in (denied, warned):  # nothing is certain about placeholders and unusable values
+    for findings in (denied, warned):  # findings about placeholders and unusable values are uncertain
         findings[:] = [finding for finding in findings if not _within(finding.violation.path, undecided)]
     reported = {finding.violation.path for finding in denied}
     denied[:0] = [finding for finding in schema_findings if finding.violation.path not in reported]
@@ -166,12 +157,11 @@ def _within(path: str, places: Sequence[str]) -> bool:
     return path in places or path.startswith(tuple(f"{place}{mark}" for place in places for mark in ".["))
 
 
-def _unfilled(path: str, what: str) -> Violation:
-    return Violation(path, "is still to be filled in", fix=f"Put here: {what}.", reason=CauseReason.REQUIRED)
+def _unfilled(path: str, meaning: str) -> Violation:
+    return Violation(path, "is still to be filled in", fix=f"Put here: {meaning}.", reason=CauseReason.REQUIRED)
 
 
 def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
-    """The verdict of the webhook on a job that the API server has accepted."""
     view, policy = NotingView(world.cluster), world.policy(namespace)
     stored = world.cluster.jobs.get((namespace, manifest.name))
     request = review(manifest, namespace=namespace, stored=stored, user=world.user)
@@ -190,7 +180,7 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
         validation = decide(request, view=view, granted=granted)
     standing: list[Finding] = []
     if stored is not None:
-        # The stored job's own pods and quota use must not count against it.
+        # The stored job's own pods and quota use must not count against the job.
         new = msgspec.structs.replace(request, operation="CREATE", old_object=_encode(None))
         refused = decide(new, view=WithoutJobs(world.cluster)).denied
         standing = [finding for finding in refused if finding not in validation.denied]
@@ -199,9 +189,12 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     unknown = {*view.unknown}
     if world.policies is None and world.instead is None:
         unknown.add(POLICIES)
-    by_user = any(each.users or each.groups or each.service_accounts for each in policy.document.exemptions)
-    by_user = by_user or any(rule.needs_user for rule in policy.custom_rules)
-    if world.user is None and (validation.requested or by_user):
+    depends_on_user = (
+        bool(validation.requested)
+        or any(exempt.users or exempt.groups or exempt.service_accounts for exempt in policy.document.exemptions)
+        or any(rule.needs_user for rule in policy.custom_rules)
+    )
+    if world.user is None and depends_on_user:
         unknown.add(USER)
     refused_pods: Mapping[str, str] = {}
     if validation.allowed and stored is None and world.try_pods is not None:
@@ -225,7 +218,6 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
 
 
 def _kueue_suspends(request: AdmissionRequest, view: ClusterView) -> bool:
-    """Whether Kueue's own webhook suspends the job before it is validated."""
     try:
         job = mpijob.decode(request.object)
     except ShapeError:
@@ -249,7 +241,6 @@ def review(
     stored: Mapping[str, Any] | None = None,
     kind: GroupVersionKind = MPI_JOB,
 ) -> AdmissionRequest:
-    """The review that the API server would send to the first webhook. With `stored` it is an update."""
     document = manifest.created_in(namespace)
     return AdmissionRequest(
         uid="check",
@@ -264,7 +255,6 @@ def review(
 
 
 def _last_applied(stored: Mapping[str, Any]) -> Any:
-    """The job as kubectl applied it before. A stored field that is missing there was injected."""
     try:
         return msgspec.json.decode(stored["metadata"]["annotations"][LAST_APPLIED])
     except (LookupError, TypeError, msgspec.DecodeError):
@@ -272,7 +262,7 @@ def _last_applied(stored: Mapping[str, Any]) -> Any:
 
 
 def _applied(stored: Mapping[str, Any], new: Mapping[str, Any], previous: Any) -> dict[str, Any]:
-    """`stored` after `kubectl apply` of `new`, which kubectl applied before as `previous`.
+    """`stored` after `kubectl apply` of `new`. `previous` is the object of the last `kubectl apply`.
 
     Mappings are merged and lists are replaced. Fields of `previous` that are missing in `new` are removed.
     """
@@ -290,18 +280,17 @@ def _encode(document: Mapping[str, Any] | None) -> msgspec.Raw:
 
 
 def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
-    """The lines about information that was missing for the verdicts."""
+    """Messages about rules and policies that the verdicts ignore, because information is missing."""
     unknown = frozenset[str]().union(*(verdict.unknown for verdict in verdicts))
     for why, kinds in world.reasons(unknown).items():
-        what = "a cluster" if why == NO_CLUSTER and len(kinds) > MAX_KINDS_LISTED else ", ".join(kinds)
-        yield f"not judged: rules that need {what} ({why})"
+        missing = "a cluster" if why == NO_CLUSTER and len(kinds) > MAX_KINDS_LISTED else ", ".join(kinds)
+        yield f"not judged: rules that need {missing} ({why})"
     for namespace in dict.fromkeys(verdict.namespace for verdict in verdicts):
         if policies := world.left_out(namespace):
             yield f'labels of namespace "{namespace}" unknown: these policies are ignored: {", ".join(policies)}'
 
 
 def load_policies(path: Path) -> PolicySet:
-    """The policies in the file at `path`. The command ends if they cannot be used."""
     try:
         return in_force.load_policies(files.read(str(path)), path.stem)
     except files.ManifestError as error:

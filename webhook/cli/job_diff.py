@@ -1,4 +1,4 @@
-"""The comparison of each job of a cluster with the same job after the current injections."""
+"""The differences between jobs of a cluster and the same jobs with the current injections."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,14 +22,13 @@ from webhook.client.calls import Client
 from webhook.cluster.view import NotingView
 from webhook.cluster.without_jobs import WithoutJobs
 
-# A new job has none of these annotations, so they are not compared.
 _BOOKKEEPING: Final = frozenset({LAST_APPLIED, INJECTED, CREATED_BY})
 _LEFT_OUT: Final = frozenset({"managedFields", *SET_BY_SERVER})
 
 
 @dataclass(frozen=True, slots=True)
 class JobDiff:
-    """A stored job (`live`), and the job that admission would store now (`admitted`)."""
+    """A stored job (`live`), and the job that would be stored now (`admitted`)."""
 
     namespace: str
     name: str
@@ -37,14 +36,13 @@ class JobDiff:
     admitted: Mapping[str, Any]
     injected: Sequence[Injected]
     unjudged: Mapping[str, Sequence[str]]
-    """Resources that the injections could not read, by the reason."""
+    """Resources that could not be read, by reason."""
 
     @property
     def differs(self) -> bool:
         return _compared(self.live) != _compared(self.admitted)
 
     def as_text(self) -> Iterator[str]:
-        """The lines in the format of `kubectl diff`, with colours."""
         title = f"{self.namespace}/{self.name}"
         lines = unified_diff(
             _lines(self.live), _lines(self.admitted), f"live/{title}", f"admitted/{title}", lineterm=""
@@ -58,16 +56,13 @@ class JobDiff:
             "namespace": self.namespace,
             "name": self.name,
             "differs": self.differs,
-            "injected": [each.as_json() for each in self.injected],
+            "injected": [entry.as_json() for entry in self.injected],
             "notJudged": sorted({name for names in self.unjudged.values() for name in names}),
         }
 
 
 async def diffs(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobDiff]:
-    """The diff of the job `name`, or of all jobs of the namespace if `name` is empty.
-
-    ClusterError if the job does not exist.
-    """
+    """The diff of the job `name`, or of all jobs if `name` is empty; ClusterError if the job does not exist."""
     jobs = sorted(await stored_jobs(api, namespace, name), key=lambda job: str(job["metadata"]["name"]))
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
     result = []
@@ -88,5 +83,4 @@ def _compared(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _lines(job: Mapping[str, Any]) -> list[str]:
-    """The job as YAML with sorted keys, like in kubectl: the order of keys is not a difference."""
     return yaml.dump(json.loads(json.dumps(_compared(job), sort_keys=True))).splitlines()

@@ -1,7 +1,6 @@
 """The JSON Schema of MPIJobs for editors: the schema of the CRD, with limits from the rules of a policy.
 
-It has the limits of rules that reject a value because of the value alone. Rules that depend on other fields, on the
-cluster or on the user are left to the command `check`.
+Rules that depend on several fields, on the cluster or on the user are left to the command `check`.
 """
 
 from collections import Counter
@@ -33,7 +32,6 @@ _CHOICES: Final[Mapping[str, Path]] = {
 
 
 def json_schema(policy: Policy) -> Schema:
-    """The schema of jobs under this policy."""
     schema = _Writer(crd_schema.packaged().root).schema
     descriptions, bounds_of_operator = yaml.load_all(get_data(__package__, "job_document_schema.yaml") or b"")
     _add(schema, descriptions)
@@ -52,7 +50,6 @@ def json_schema(policy: Policy) -> Schema:
 
 
 def _bounds(policy: Policy) -> Iterator[tuple[Path, Schema, str]]:
-    """(path, limits, note about the limits) of each limited field."""
     for rule, path in _CHOICES.items():
         settings: Any = policy.settings(rule)
         if policy.action(rule) is Action.DENY:
@@ -60,9 +57,9 @@ def _bounds(policy: Policy) -> Iterator[tuple[Path, Schema, str]]:
     admitted = policy.admitted
     workers = admitted.workers
     ends = f"At least {workers.least}" if workers.most is None else f"{workers.least} to {workers.most}"
-    told = f"{ends}, including the launcher if runLauncherAsWorker is true."
+    note = f"{ends}, including the launcher if runLauncherAsWorker is true."
     bound = {"minimum": max(workers.least - 1, 1)} | ({} if workers.most is None else {"maximum": workers.most})
-    yield _WORKERS, bound, told
+    yield _WORKERS, bound, note
     if workers.least > 1:
         yield _ROLES, {"required": [LAUNCHER, WORKER]}, ""
     yield (*_SPEC, "slotsPerWorker"), {"minimum": admitted.slots.least}, ""
@@ -75,7 +72,7 @@ def _bounds(policy: Policy) -> Iterator[tuple[Path, Schema, str]]:
 
 
 def _counted(policy: Policy) -> Schema:
-    """The limits of the number of workers, depending on whether the launcher is also a worker."""
+    """The limits of the number of workers. With runLauncherAsWorker, the launcher counts as a worker."""
     workers = policy.admitted.workers
     most = {} if workers.most is None else {"maximum": workers.most - 1}
     counts = {"properties": {"runLauncherAsWorker": {"const": True}}, "required": ["runLauncherAsWorker"]}
@@ -94,7 +91,6 @@ def _of_workers(bound: Schema) -> Schema:
 
 
 def _add(schema: Schema, more: Schema) -> None:
-    """Merge `more` into a schema and its properties."""
     for name, part in more.get("properties", {}).items():
         _add(schema["properties"][name], part)
     schema |= {key: value for key, value in more.items() if key != "properties"}
@@ -107,14 +103,14 @@ def _at(schema: Schema, path: Path) -> Schema:
 
 
 class _Writer:
-    """Writes shapes as JSON Schema. A shape that is used several times is written once, under `$defs`."""
+    """Writes shapes as JSON Schema. A shape that is used several times is written once, in `$defs`."""
 
     def __init__(self, root: Shape) -> None:
         self._used: Counter[int] = Counter()
         self._count(root)
         roles = root.fields[_SPEC[0]].fields[_ROLES[-1]]
-        # Each role uses these shapes.
-        self._used.update(id(each) for each in (roles.values.fields.values() if roles.values else ()))
+        # Launcher and Worker use the same shapes.
+        self._used.update(id(field) for field in (roles.values.fields.values() if roles.values else ()))
         self._names: dict[int, str] = {}
         self._definitions: dict[str, Schema] = {}
         self.schema: Schema = {**self._object(root), "$defs": self._definitions}
@@ -122,9 +118,8 @@ class _Writer:
     def _count(self, shape: Shape) -> None:
         self._used[id(shape)] += 1
         if self._used[id(shape)] == 1:
-            for each in (*shape.fields.values(), shape.values, shape.items):
-                if each is not None:
-                    self._count(each)
+            for inner in filter(None, (*shape.fields.values(), shape.values, shape.items)):
+                self._count(inner)
 
     def _of(self, shape: Shape, name: str) -> Schema:
         if not shape.fields or self._used[id(shape)] == 1:
@@ -156,6 +151,6 @@ class _Writer:
         schema: Schema = {
             "type": "object",
             "additionalProperties": False,
-            "properties": {name: self._of(each, name) for name, each in shape.fields.items()},
+            "properties": {name: self._of(field, name) for name, field in shape.fields.items()},
         }
         return schema | ({"required": [*shape.required]} if shape.required else {})

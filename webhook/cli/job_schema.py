@@ -219,7 +219,7 @@ class SchemaVerdict:
         meant = _meant(value, shape)
         right = next((new for new, old in self.original_paths.items() if old == path), path)
         if shape.type == "integer" and isinstance(value, str) and "econds" not in right.rpartition(".")[2]:
-            meant = _converted(value, "number")
+            meant = 0 if right.endswith("runAsUser") and value == "root" else _converted(value, "number")
         if self._source and shape.type == "string" and len(self.violations) < MAX_SCHEMA_FAULTS:
             meant = written_at(self._source, path, value) or meant
         if meant is None:

@@ -1,4 +1,4 @@
-"""The verdict on a job in a file, as text and as JSON."""
+"""The verdict on a job in a file."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from webhook.cli.terminal import bad, caution, counted, good, printable
 from webhook.policy.in_force import Policy
 
 PODS = "pods"
-"""The rule id of problems with pods that the API server rejects."""
+"""The rule id of pods that the API server rejects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class Verdict:
     validation: Decision
     mutation: Decision = field(default_factory=Decision)
     updates: bool = False
-    """Whether the job exists in the cluster, so that the file was checked as an update."""
+    """True if the job exists in the cluster, so the file is an update."""
     standing: Sequence[Finding] = ()
-    """Faults of the existing job. They do not reject the update."""
+    """Faults that do not reject the update, because the existing job has them."""
     unknown: frozenset[str] = frozenset()
     """Names of resources that could not be read for the verdict."""
     policy: Policy | None = None
-    """The policy that the job was judged by; None if it was not judged by rules."""
+    """None if no rule was evaluated."""
     refused_pods: Mapping[str, str] = field(default_factory=dict)
     """The API server's reason for rejecting a pod, by the role of the pod."""
 
@@ -47,7 +47,6 @@ class Verdict:
 
     @property
     def warnings(self) -> list[str]:
-        """The warnings that kubectl would print."""
         return [*self.mutation.warnings, *self.validation.warnings]
 
     @property
@@ -55,7 +54,6 @@ class Verdict:
         return injected.by_injection(self.mutation)
 
     def as_json(self) -> dict[str, Any]:
-        """The verdict as JSON values. `causes` are the violations that reject the job."""
         return {
             "file": self.manifest.source,
             "document": self.manifest.number,
@@ -79,12 +77,11 @@ class Verdict:
         }
 
     def problems(self) -> Iterator[Problem]:
-        """The reasons for a rejection, then the warnings."""
         yield from map(_problem, self.validation.denied)
         yield from self.cautions()
 
     def cautions(self) -> Iterator[Problem]:
-        """The warnings about an admitted or rejected job. Injections are not warnings."""
+        """The warnings, without notes about injections."""
         yield from (replace(_problem(finding), warns=True) for finding in self.validation.warned)
         for rule, fault in self.validation.rule_faults.items():
             yield Problem(rule, f"the policy's rule {rule} could not be evaluated: {fault}", warns=True)
@@ -98,7 +95,7 @@ class Verdict:
             yield Problem(finding.rule, text, field=finding.violation.path, warns=True)
 
     def _refusal(self) -> Iterator[str]:
-        """The lines of the rejection message except the first. Each problem gets its line number in the file."""
+        """The rejection message without its first line. Each problem gets its line number in the file."""
         remaining = [*self.validation.denied]
         for line in self.validation.message.splitlines()[1:]:
             starts = remaining and line.startswith(f"{len(self.validation.denied) - len(remaining) + 1}. ")
@@ -109,7 +106,7 @@ class Verdict:
         return f" (line {number})" if number else ""
 
     def as_text(self, *, short: bool = False) -> Iterator[str]:
-        """The lines for people, with colours. `short` leaves out the injections."""
+        """The lines for people. `short` leaves out the injections and the last empty line."""
         verdict = good("admitted") if self.allowed else bad("rejected")
         update = " (as a change to the job that the cluster has)" if self.updates else ""
         yield f"{printable(f'{self.manifest.source}: {self.title}')}: {verdict}{update}"
@@ -134,7 +131,6 @@ def _cause(finding: Finding) -> dict[str, str]:
 
 
 def summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """The last lines of the report; none without a job."""
     if verdicts:
         rejected = sum(not verdict.allowed for verdict in verdicts)
         yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - rejected} admitted, {rejected} rejected"

@@ -1,7 +1,4 @@
-"""The inputs of a verdict, except the job: a cluster, its policies, and the user who submits the job.
-
-`world_sources` reads them from an API server.
-"""
+"""The inputs of a verdict, except the job: a cluster, its policies, and the user who submits the job."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +28,7 @@ PODS: Final = "the job's pods"
 DENIED: Final = "no permission to read them"
 NO_CLUSTER: Final = "none given: see --kubeconfig and --cluster"
 
-# Descriptions of resources whose names users do not know.
+# Names for users.
 _IN_WORDS: Final = {
     "kueue-configmaps": "Kueue's configuration",
     "other-pods": "pods of other owners",
@@ -49,42 +46,37 @@ class JobWorld:
     """The inputs of a verdict, except the job."""
 
     cluster: Snapshot = field(default_factory=lambda: Snapshot([]))
-    """The objects of the cluster."""
     schema: CrdSchema | None = None
     """The schema of MPIJobs; None skips the check against the schema."""
     policies: PolicySet | None = None
-    """The policies of the cluster; None if they are unknown."""
+    """The policies of the cluster; None if unknown."""
     instead: PolicySet | None = None
     """Policies that replace the policies of the cluster, in every namespace."""
     user: UserInfo | None = None
-    """The user who submits the job; None if unknown."""
     namespace: str = DEFAULT_NAMESPACE
     """The namespace of jobs that name none."""
     may_exempt: MayExempt | None = None
-    """Returns, for a namespace and rules, whether the user may exempt jobs there from each of the rules."""
+    """Takes a namespace and rules. Returns true for each rule from which the user may exempt jobs."""
     try_pods: TryPods | None = None
-    """Tries pods in a namespace by a dry run. Returns the reason for each rejected pod, or None without permission."""
+    """Creates pods in a namespace as a dry run. Returns the reason for each rejected pod; None without permission."""
     today: date = field(default_factory=clock.today)
-    """The current day (UTC). Exemptions that ended before it have expired."""
+    """The current day (UTC), for exemptions that expire."""
     origin: str = ""
-    """The source of the cluster's policies, for people."""
     why: Mapping[str, str] = field(default_factory=dict)
-    """The reason why a resource is unknown, by the name of the resource."""
+    """The reasons why resources are unknown, by name of the resource."""
     otherwise: str = NO_CLUSTER
-    """The reason why a resource that is not in `why` is unknown."""
+    """The reason for unknown resources that are not in `why`."""
     problems: list[str] = field(default_factory=list)
-    """A line for each broken policy."""
+    """Messages about broken policies."""
     unread: Sequence[str] = ()
-    """A line for each resource that could not be read."""
+    """Messages about resources that could not be read."""
 
     @property
     def layers(self) -> Sequence[Layer]:
-        """The policies of the cluster; empty if they are unknown."""
         return self.policies.layers if self.policies else ()
 
     @property
     def jobs(self) -> list[bytes]:
-        """The stored jobs, as JSON."""
         return [
             msgspec.json.encode({**job, "metadata": {**job["metadata"], "namespace": namespace}})
             for (namespace, _), job in self.cluster.jobs.items()
@@ -99,14 +91,14 @@ class JobWorld:
         return self.policies.for_namespace(selected)
 
     def left_out(self, namespace: str) -> list[str]:
-        """Names of policies that are ignored because the labels of the namespace are unknown."""
+        """Policies that are ignored because the labels of the namespace are unknown."""
         selected = self.cluster.get(NAMESPACES, namespace)
         if self.instead or isinstance(selected, Namespace):
             return []
         return [layer.name for layer in self.layers if layer.document.selector is not None]
 
     def reasons(self, unknown: Iterable[str]) -> dict[str, list[str]]:
-        """Unknown resources by the reason why. Like in the service, kinds are left out if the cluster lacks them."""
+        """Unknown resources by reason. Resources that the cluster does not have are left out."""
         by_reason: dict[str, list[str]] = {}
         for name in sorted(unknown):
             why = self.why.get(name, self.otherwise)
@@ -121,7 +113,7 @@ def of_nothing() -> JobWorld:
 
 
 def of_file(path: Path, *, policy_namespace: str) -> JobWorld:
-    """The inputs from a file with the objects of a cluster; ManifestError if it cannot be used."""
+    """The inputs from a file with the objects of a cluster; ManifestError for an unusable file."""
     objects, errors = files.load([str(path)])
     if errors:
         raise errors[0]
@@ -132,11 +124,11 @@ def of_file(path: Path, *, policy_namespace: str) -> JobWorld:
 
 
 def of_objects(objects: Sequence[Manifest], origin: str, *, policy_namespace: str) -> JobWorld:
-    """The inputs from the objects of a cluster; SnapshotError if an object cannot be used."""
+    """The inputs from the objects of a cluster; SnapshotError for an unusable object."""
     heads = [manifest.document for manifest in objects if manifest.kind == KIND]
-    unknown = {str(what): str(why) for head in heads for what, why in (head.get("unknown") or {}).items()}
+    unknown = {str(name): str(why) for head in heads for name, why in (head.get("unknown") or {}).items()}
     # The keys of `unknown` may end with " in NAMESPACE".
-    why = {what.partition(" in ")[0]: DENIED if why.startswith("forbidden") else why for what, why in unknown.items()}
+    why = {name.partition(" in ")[0]: DENIED if why.startswith("forbidden") else why for name, why in unknown.items()}
     layers, problems = _policies(objects, policy_namespace)
     return JobWorld(
         Snapshot(manifest.document for manifest in objects),
@@ -150,20 +142,19 @@ def of_objects(objects: Sequence[Manifest], origin: str, *, policy_namespace: st
 
 
 def _policies(objects: Iterable[Manifest], namespace: str) -> tuple[tuple[Layer, ...], list[str]]:
-    """The policies of the ConfigMaps, and a line for each broken policy.
-
-    For a broken policy the service stores the last valid version, which is used instead.
-    """
-    sources, remembered = [], {}
-    for configmap in (each for each in objects if (each.kind, each.namespace) == ("ConfigMap", namespace)):
+    """(policies, messages about broken policies). The last valid version of a policy replaces a broken version."""
+    sources, last_valid = [], {}
+    for configmap in objects:
+        if (configmap.kind, configmap.namespace) != ("ConfigMap", namespace):
+            continue
         document = configmap.document
         data = untyped.at(document, "data")
         if configmap.name == store.REMEMBERED:
-            remembered = data
+            last_valid = data
         elif untyped.at(document, "metadata", "labels").get(store.LABEL) == "true":
             text, version = data.get(store.KEY), str(untyped.at(document, "metadata").get("resourceVersion", ""))
             sources.append(PolicySource(configmap.name, "", version, text if isinstance(text, str) else None))
-    policies = store.load(sources, store.remembered_texts(remembered), policy_model())
+    policies = store.load(sources, store.remembered_texts(last_valid), policy_model())
     problems = []
     for name, error in policies.errors.items():
         instead = "its last good document is in force" if policies.states[name] == "last-good" else "it has no effect"

@@ -1,7 +1,4 @@
-"""The plug-in `kubectl mpijob`: the same commands, started by kubectl, with completion.
-
-https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/
-"""
+"""The plug-in `kubectl mpijob`: https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/."""
 
 import re
 import sys
@@ -18,25 +15,23 @@ NAME: Final = "kubectl mpijob"
 # https://github.com/spf13/cobra/blob/v1.10.1/completions.go, ShellCompDirective
 DEFAULT, NO_FILES, FOLDERS = 0, 4, 16
 OPTIONS: Final = frozenset({"-n", "--namespace", "--context", "--kubeconfig", "--as", "--as-group", "--as-uid"})
-"""Options of kubectl. Users of kubectl also write them before the name of a command."""
+"""Options of kubectl. Users write them before or behind the name of a command."""
 _COMMANDS: Final = re.compile(rf"\b{PROGRAM} (?=(?:{'|'.join(COMMANDS)})\b)")
 
 
 class Formatter(click.HelpFormatter):
-    """Writes the help for users who type `kubectl mpijob`."""
+    """Writes `kubectl mpijob` in place of `mpijob-webhook` into the help."""
 
     def getvalue(self) -> str:
         return _COMMANDS.sub(f"{NAME} ", super().getvalue())
 
 
 def main() -> None:
-    """The entry point `kubectl-mpijob`."""
     click.Context.formatter_class = Formatter
     command.main(ordered(sys.argv[1:]), prog_name=NAME)
 
 
 def ordered(words: Sequence[str]) -> list[str]:
-    """The arguments, with kubectl's options moved behind the name of the command."""
     end = 0
     while end < len(words) and words[end].partition("=")[0] in OPTIONS:
         end += 1 if "=" in words[end] else 2
@@ -45,14 +40,14 @@ def ordered(words: Sequence[str]) -> list[str]:
     current: click.Command = command
     while isinstance(current, click.Group) and at < len(rest) and (subcommand := current.commands.get(rest[at])):
         at, current = at + 1, subcommand
-    # For an unknown command the options go last: click then reports the command, not the options.
+    # After an unknown command the options come last: click then reports the command.
     at = at or len(rest)
     return [*rest[:at], *options, *rest[at:]]
 
 
 def complete() -> None:
-    """The entry point `kubectl_complete-mpijob`. Prints a candidate per line, then the directive for the shell."""
-    from click.shell_completion import ShellComplete  # noqa: PLC0415 - keeps other commands quick
+    """Prints candidates for completion, then the directive for the shell."""
+    from click.shell_completion import ShellComplete
 
     *words, incomplete = sys.argv[1:] or [""]
     items = ShellComplete(command, {}, NAME, "").get_completions(ordered(words), incomplete)

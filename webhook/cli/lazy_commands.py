@@ -1,4 +1,4 @@
-"""Groups of commands that import a command when it is looked up."""
+"""Groups of commands. A command is imported when click looks it up."""
 
 from collections.abc import Iterator, Mapping
 from pkgutil import resolve_name
@@ -23,5 +23,5 @@ class _Commands(Mapping[str, click.Command]):
 
 
 def commands(where: Mapping[str, str]) -> dict[str, click.Command]:
-    """The commands of a group. `where` has "package.module:name" by the name of the command."""
+    """The commands of a group. `where` has "package.module:name" by name of the command."""
     return cast("dict[str, click.Command]", _Commands(where))

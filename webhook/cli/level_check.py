@@ -1,4 +1,4 @@
-"""Checks the pods in files against a Pod Security level. Nothing is injected into the pods before the check."""
+"""Checks pods in files against a Pod Security level, without injections."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,6 @@ from webhook.predict.pod_security.advice import advice
 from webhook.predict.pod_security.levels import parse_level, parse_version
 from webhook.predict.pod_security.pod import convert
 
-# The paths of the pod templates, by API group and kind. A pod is its own template.
 _TEMPLATE: Final = ("spec", "template")
 TEMPLATES: Final[Mapping[tuple[str, str], tuple[tuple[str, ...], ...]]] = {
     ("", "Pod"): ((),),
@@ -29,9 +28,10 @@ TEMPLATES: Final[Mapping[tuple[str, str], tuple[tuple[str, ...], ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A failed check. `check` is empty for a field of the wrong type."""
+    """A violation of the level."""
 
     check: str
+    """The id of the Pod Security check; empty for a field of the wrong type."""
     path: str
     fault: str
     fix: str
@@ -39,7 +39,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class LevelVerdict:
-    """The verdict on the pods of an object. `message` has the message of Pod Security for each template."""
+    """The verdict on the pods of an object."""
 
     manifest: Manifest
     namespace: str
@@ -56,7 +56,6 @@ class LevelVerdict:
         return not self.causes
 
     def as_json(self) -> dict[str, Any]:
-        """The verdict as JSON values, with the same keys as the verdict on a job."""
         return {
             "kind": self.manifest.kind,
             "name": self.manifest.title,
@@ -76,7 +75,6 @@ class LevelVerdict:
             yield Problem("pod-security", f"{cause.fault}. {cause.fix}", field=cause.path)
 
     def as_text(self, *, short: bool = False) -> Iterator[str]:
-        """The lines for people, with colours. `short` leaves out the empty line at the end."""
         verdict = good("within") if self.allowed else bad("not within")
         yield f"{printable(f'{self.manifest.source}: {self.title}')}: {verdict} {self.level}"
         for number, cause in enumerate(self.causes, start=1):
@@ -123,24 +121,22 @@ def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default"
 
 
 def summary(verdicts: Sequence[LevelVerdict]) -> Iterator[str]:
-    """The last line of the report; none without an object."""
     if verdicts:
         broken = sum(not verdict.allowed for verdict in verdicts)
         yield f"{counted(len(verdicts), 'object')}: {len(verdicts) - broken} within {verdicts[0].level}, {broken} not"
 
 
 def _at(document: Any, steps: tuple[str, ...]) -> Any:
-    """The value at the path `steps`, or an empty mapping if it is missing; ShapeError if a parent is not a mapping."""
     for depth, step in enumerate(steps):
         if not isinstance(document, dict):
-            # The path of the error starts at the template. The parents of the template are named in the message.
+            # Paths of errors start at the template, so the message names the parent.
             raise ShapeError("", f"{'.'.join(steps[:depth])} must be a mapping")
         document = document.get(step, {})
     return document
 
 
 def _shown(steps: tuple[str, ...]) -> str:
-    """The prefix for paths in a template. It is empty, or ends with a dot."""
+    """The prefix of paths in a template, with a dot at the end."""
     if steps[:2] == ("spec", "mpiReplicaSpecs"):
         return f"{replica_path(steps[2])}.template."
     return "".join(f"{step}." for step in steps)

@@ -58,7 +58,7 @@ def main(ctx: click.Context, plugins: str) -> None:
     """Admission webhook for Kubeflow MPIJobs (kubeflow.org/v2beta1).
 
     The webhook rejects a job when it is submitted, instead of letting it fail minutes later, and it injects missing
-    settings. The same verdict is available without a cluster.
+    settings. `check` gives the same verdict without a cluster.
 
     \b
     First steps:
@@ -70,7 +70,7 @@ def main(ctx: click.Context, plugins: str) -> None:
 
     Colours appear only on a terminal, and only if NO_COLOR is not set.
     """
-    # Imported modules are never garbage. To search them for garbage takes a fifth of the time of a short command.
+    # The search for garbage in imported modules takes a fifth of the time of a short command.
     gc.set_threshold(10_000)
     atexit.register(gc.freeze)
     # https://no-color.org
@@ -83,13 +83,13 @@ def main(ctx: click.Context, plugins: str) -> None:
 
 
 def _load(ctx: click.Context, plugins: str) -> None:
-    from webhook.plugins import loading  # noqa: PLC0415 - needed only with plug-ins
+    from webhook.plugins import loading
 
     loading.load(plugins.split(","))
     if ctx.invoked_subcommand in REPORTS_PLUGINS:
         return
     _warn(loaded := loading.problems())
-    # Rules and injections of plug-ins can also fail while the command runs.
+    # Plug-ins can also fail while the command runs.
     ctx.call_on_close(lambda: _warn(dict(loading.problems().items() - loaded.items())))
 
 

@@ -1,7 +1,7 @@
-"""Options, exit codes, types of values, and output that several commands share."""
+"""Options, exit codes, types of values and output of several commands."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
@@ -18,25 +18,24 @@ if TYPE_CHECKING:
     from webhook.client.calls import Address, Client
 
 T = TypeVar("T")
-Command = TypeVar("Command", bound=Callable[..., NoReturn])
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 REFUSED: Final = 1
-"""The exit code of a command that worked and found a problem: rejected, broken, different, incomplete."""
+"""The exit code of a command that worked and reports a problem, such as a rejected job."""
 
 
 def files_too(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Lets the shell complete names of files for an argument."""
     return [CompletionItem(incomplete, type="file")]
 
 
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
-OUTPUT: Final = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="The output format: for people or programs.",
-)
+
+
+def output_option(forms: Sequence[str], help_text: str) -> Callable[[Command], Command]:
+    return click.option("-o", "--output", type=click.Choice(forms), default="text", help=help_text)
+
+
+OUTPUT: Final = output_option(("text", "json"), "The output format: for people or programs.")
 POLICY: Final = click.option(
     "--policy",
     type=FILE,
@@ -52,19 +51,19 @@ CLUSTER_FILE: Final = click.option(
     "--cluster", type=FILE, help="A file with the objects of the cluster, from `snapshot` or `kubectl get ... -o yaml`."
 )
 EMPTY: Final[dict[str, Any]] = {"default": "", "show_default": False}
-"""Settings of an option that is empty by default. --help does not show this default."""
+"""Settings of an option with an empty default, which --help does not show."""
 
 
 def utf8_text(value: str) -> str:
-    """The text, which is written into a job; BadParameter for a command-line argument whose bytes are not UTF-8."""
+    """The text; BadParameter for an argument whose bytes are not UTF-8."""
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise click.BadParameter("is not text in UTF-8")
     return value
 
 
 def object_name(value: str) -> str:
-    """A name of a namespace or a queue, or empty; BadParameter if the name is invalid, also as the value of a label."""
-    from webhook.api import names  # noqa: PLC0415 - for quick --help
+    """A name of a namespace or a queue, or empty; BadParameter for an invalid name or label value."""
+    from webhook.api import names
 
     if value and (problem := names.label_value_problem(value) or names.dns_1123_subdomain_problem(value)):
         raise click.BadParameter(f'"{value[:60]}" {problem}')
@@ -72,7 +71,6 @@ def object_name(value: str) -> str:
 
 
 def duration_seconds(value: str) -> int:
-    """A time such as 12h or 7d, in seconds."""
     try:
         return duration.parse(value)
     except duration.DurationError as error:
@@ -80,7 +78,7 @@ def duration_seconds(value: str) -> int:
 
 
 def host_and_port(value: str) -> "Address":
-    """HOST:PORT as a pair. An IPv6 address is written in brackets. With port 0 the system chooses a port."""
+    """HOST:PORT as a pair. An IPv6 address is in brackets."""
     host, _, port = value.rpartition(":")
     if not host.strip("[]"):
         raise click.BadParameter(f'"{value}" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443')
@@ -99,14 +97,14 @@ DURATION: Final[dict[str, Any]] = {"type": duration_seconds, "metavar": "DURATIO
 
 
 def namespace_option(help_text: str, *names: str, **more: Any) -> Callable[[Callable[..., NoReturn]], Any]:
-    """The option -n. `object_name` rejects `-n=team-a`, which click reads as the namespace `=team-a`."""
+    """The option -n. click reads `-n=team-a` as the namespace `=team-a`, which `object_name` rejects."""
     return click.option("-n", "--namespace", *names, type=object_name, metavar="NAMESPACE", help=help_text, **more)
 
 
 def about_a_cluster(
     which: str = "The kubeconfig of the cluster. Default: like kubectl.",
 ) -> Callable[[Callable[..., NoReturn]], Command]:
-    """Add kubectl's options for the cluster and the user. The command gets them as `access`."""
+    """Add kubectl's options for the cluster and the user. They set the argument `access` of the command."""
 
     def decorate(command: Callable[..., NoReturn]) -> Any:
         @wraps(command)
@@ -141,7 +139,6 @@ def about_a_cluster(
 
 
 def about_an_installation(command: Command) -> Command:
-    """Add the options of a command that inspects an installation in a cluster."""
     return _with(
         about_a_cluster()(command),
         click.option("--policy-namespace", metavar="NAMESPACE", default=PROGRAM, help="The namespace of the service."),
@@ -155,17 +152,16 @@ def about_an_installation(command: Command) -> Command:
 
 
 def _job_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completions for jobs of the namespace on the command line; none if the cluster does not answer quickly."""
-    import asyncio  # noqa: PLC0415 - keeps --help and completion quick
+    import asyncio
 
-    from webhook.cli.stored_jobs import JOBS  # noqa: PLC0415
-    from webhook.client import calls, objects  # noqa: PLC0415
+    from webhook.cli.stored_jobs import JOBS
+    from webhook.client import calls, objects
 
     async def names() -> list[str]:
         async with await calls.connect(Access(ctx.params.get("kubeconfig"), ctx.params.get("context"))) as api:
             path = JOBS % (space or ctx.params.get("namespace") or api.namespace)
             async with asyncio.timeout(COMPLETION_SECONDS):
-                return [each["metadata"]["name"] for each in await objects.listed(api, path, metadata_only=True)]
+                return [job["metadata"]["name"] for job in await objects.listed(api, path, metadata_only=True)]
 
     space, slash, start = incomplete.rpartition("/")
     try:
@@ -175,19 +171,18 @@ def _job_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[
 
 
 def flags(texts: Mapping[str, str]) -> Callable[[Command], Command]:
-    """Add options without a value. `texts` has the help by the name of the option."""
+    """Add options without a value. `texts` has the help by name of the option."""
     return lambda command: _with(
         command, *(click.option(option, is_flag=True, help=text) for option, text in texts.items())
     )
 
 
 def given(options: Iterable[str], values: dict[str, Any]) -> frozenset[str]:
-    """The names of the `flags` that the user set. The flags are removed from `values`."""
+    """The flags among `options` that the user set. All flags are removed from `values`."""
     return frozenset(option for option in options if values.pop(option.removeprefix("--").replace("-", "_")))
 
 
 def about_jobs(command: Command) -> Command:
-    """Add the argument and the options of a command for one job of a cluster, or for all jobs of a namespace."""
     return _with(
         command,
         click.argument("job", required=False, metavar="[[NAMESPACE/]NAME]", shell_complete=_job_names),
@@ -201,7 +196,7 @@ def about_jobs(command: Command) -> Command:
 def read_jobs(
     access: Access, job: str | None, namespace: str | None, read: "Callable[[Client, str, str], Awaitable[T]]"
 ) -> T:
-    """Call `read` with a client, the namespace and the name. The name is empty if the user gave none."""
+    """The result of `read` for a client, a namespace and the name of a job, which may be empty."""
     space, _, name = (job or "").rpartition("/")
     if space and namespace and space != namespace:
         fail(f"{job} is not in namespace {namespace}: name one of the two")
@@ -209,18 +204,16 @@ def read_jobs(
 
 
 def about_new_policies(command: Command) -> Command:
-    """Add the options of a command that compares a cluster's policies with new policies."""
     return _with(
         about_a_cluster("The kubeconfig of the cluster. Default without --cluster: like kubectl.")(command),
         click.option("--policy", "files", multiple=True, metavar="FILE", help="Policies to apply; may be repeated."),
         click.option("--without", multiple=True, metavar="NAME", help="A policy to delete; may be repeated."),
         CLUSTER_FILE,
-        click.option("--policy-namespace", default=PROGRAM, help="The namespace of the service's policy ConfigMaps."),
+        POLICY_NAMESPACE,
     )
 
 
 def _with(command: Command, *options: Callable[[Command], Command]) -> Command:
-    """Add options to a command. --help lists them in this order."""
     for option in reversed(options):
         command = option(command)
     return command
@@ -228,9 +221,9 @@ def _with(command: Command, *options: Callable[[Command], Command]) -> Command:
 
 def with_api(access: Access, call: "Callable[[Client], Awaitable[T]]") -> T:
     """The result of `call` with a client. The command ends if the API server cannot be used."""
-    import asyncio  # noqa: PLC0415 - keeps --help and completion quick
+    import asyncio
 
-    from webhook.client import calls  # noqa: PLC0415
+    from webhook.client import calls
 
     async def connected() -> T:
         async with await calls.connect(access) as api:
@@ -243,13 +236,12 @@ def with_api(access: Access, call: "Callable[[Client], Awaitable[T]]") -> T:
 
 
 def show(output: str, text: Iterable[str], value: Any) -> None:
-    """Print a result: the lines `text` for people, or `value` as JSON or YAML for programs."""
     if output == "json":
         click.echo(json.dumps(value, indent=2))
     elif output == "yaml":
-        from webhook.api import yaml  # noqa: PLC0415 - keeps --help and completion quick
+        from webhook.api import yaml
 
-        # JSON turns subclasses of str into str. YAML would write them with a tag.
+        # JSON turns subclasses of str into str. YAML would write a tag for such a subclass.
         click.echo(yaml.dump(json.loads(json.dumps(value))), nl=False)
     else:
         for line in text:

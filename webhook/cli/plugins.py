@@ -1,5 +1,4 @@
-"""The command `plugins` lists the installed plug-ins, their rules and injections, and their problems."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `plugins`."""
 
 import sys
 from collections.abc import Iterator
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 def plugins(output: str) -> NoReturn:
     """List plug-ins: packages with rules and injections.
 
-    A plug-in is used only if it is named, with --plugins before the command or in the variable MPIJOB_WEBHOOK_PLUGINS.
-    The commands `rules` and `explain` include the rules and injections of these plug-ins.
+    Only plug-ins that are named are used. Name them with --plugins before the command, or in the variable
+    MPIJOB_WEBHOOK_PLUGINS. The commands `rules` and `explain` include the named plug-ins.
 
     \b
     Examples:

@@ -1,5 +1,4 @@
-"""The command `schema` writes the JSON Schema of jobs, for editors."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `schema job`."""
 
 import json
 from pathlib import Path
@@ -31,10 +30,10 @@ def schema() -> None:
 def job(*, policy: Path | None) -> None:
     """Write the JSON Schema of MPIJobs.
 
-    The schema has the fields of the CRD, and limits of the policy: number of workers, length of names, choices.
-    `mpijob-webhook check` also checks rules that depend on several fields or on the cluster.
+    The schema has the fields of the CRD and limits of the policy, such as the number of workers. `mpijob-webhook check`
+    also evaluates rules that depend on several fields or on the cluster.
 
-    An editor with a YAML language server reads the name of the schema from the first line of a job file:
+    For editors with a YAML language server, the first line of a job file names the schema:
     # yaml-language-server: $schema=mpijob.schema.json
 
     \b

@@ -1,4 +1,4 @@
-"""The command `serve` runs the webhook."""
+"""The command `serve`."""
 
 import gc
 import sys
@@ -83,12 +83,12 @@ def serve(
 ) -> NoReturn:
     """Run the webhook until SIGTERM or Ctrl-C.
 
-    Over TLS at --listen it answers POST /mutate-mpijob, /mutate-ssh-secret, /validate-mpijob, /validate-policy,
-    /validate-trainer, and with --conversion /convert. Over plain HTTP at --ops-listen it answers GET /healthz,
-    /readyz, /metrics and /metrics/jobs.
+    The webhook answers POST /mutate-mpijob, /mutate-ssh-secret, /validate-mpijob, /validate-policy, /validate-trainer,
+    and with --conversion /convert, over TLS at --listen. It answers GET /healthz, /readyz, /metrics and /metrics/jobs
+    over plain HTTP at --ops-listen.
 
-    --register is for a cluster on this machine: the process listens on free ports of 127.0.0.1, creates a CA, installs
-    the two webhook configurations with its URL, and removes them when it ends.
+    --register is for a cluster on this machine: the process listens on free ports of 127.0.0.1, creates a CA, and
+    installs the two webhook configurations. They are removed when the process ends.
 
     \b
     Examples:
@@ -103,10 +103,9 @@ def serve(
       2    could not start; the message says why
       130  stopped at once by a second signal (143 if it was SIGTERM)
     """
-    # Imported modules are never garbage. To search them for garbage takes a tenth of the time of the start. `run`
-    # enables the collector again.
+    # The search for garbage in imported modules takes a tenth of the time of the start. `run` enables the collector.
     gc.disable()
-    from webhook.server.process import ServeSettings, run  # noqa: PLC0415 - keeps --help and completion quick
+    from webhook.server.process import ServeSettings, run
 
     host = "127.0.0.1" if register else "0.0.0.0"  # noqa: S104 - in a pod every address is the pod's own
     sys.exit(

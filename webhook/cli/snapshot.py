@@ -1,5 +1,4 @@
-"""The command `snapshot` writes the objects of a cluster to a file."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `snapshot`."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -36,12 +35,12 @@ def snapshot(
 ) -> NoReturn:
     """Write the objects of a cluster to a file.
 
-    Other commands read the file with --cluster. It has complete jobs and policies. Of quotas, queues, nodes and other
-    objects it has only the fields that rules read. No Secret is read, and no ConfigMap except policies and Kueue's
-    configuration. Only the owner can read the file, because jobs are written with their environment.
+    Other commands read the file with --cluster. The file has complete jobs and policies. Other objects, such as quotas
+    and nodes, have only the fields that rules read. No Secret is read, and no ConfigMap except policies and Kueue's
+    configuration. Only the owner can read the file, because environments of jobs may have secrets.
 
-    With --namespace only these namespaces are read, and you need no right in others. Other namespaces and objects that
-    cannot be read are unknown. An unknown object never rejects a job.
+    With --namespace only the named namespaces are read. Objects of other namespaces, and objects that you may not read,
+    are unknown. Rules that need an unknown object do not reject a job.
 
     \b
     Examples:
@@ -78,7 +77,6 @@ def snapshot(
 
 
 def text(reading: "Reading") -> Iterator[str]:
-    """The content of the file, in pieces. The same cluster gives the same text."""
     from webhook.api import yaml
 
     yield HEADING
@@ -86,7 +84,7 @@ def text(reading: "Reading") -> Iterator[str]:
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
-    """Write the file atomically, readable only by its owner; OSError on failure."""
+    """Write the file atomically. NamedTemporaryFile has mode 0600, so only the owner can read the file."""
     with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
         try:
             file.writelines(pieces)

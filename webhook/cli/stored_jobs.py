@@ -1,4 +1,4 @@
-"""Reads one job or all jobs of a namespace. A missing job gets an error with a hint."""
+"""Reads one job or all jobs of a namespace."""
 
 from typing import Final
 from urllib.parse import quote
@@ -13,7 +13,7 @@ JOBS: Final = f"/apis/{mpijob.API_VERSION}/namespaces/%s/mpijobs"
 
 
 async def stored_jobs(api: Client, namespace: str, name: str) -> list[KubernetesObject]:
-    """The job `name`, or all jobs of the namespace if `name` is empty; ClusterError if the job does not exist."""
+    """The job `name`, or all jobs if `name` is empty. For a missing job, ClusterError suggests existing names."""
     path = JOBS % quote(namespace, safe="")
     if not name:
         return await listed(api, path)
@@ -24,10 +24,8 @@ async def stored_jobs(api: Client, namespace: str, name: str) -> list[Kubernetes
 
 
 async def _not_found(api: Client, namespace: str, name: str) -> str:
-    """The error for a missing job, with a similar name or with the names that exist."""
-    path = JOBS % quote(namespace, safe="")
     try:
-        names = [job["metadata"]["name"] for job in await listed(api, path, metadata_only=True)]
+        names = await _names(api, JOBS % quote(namespace, safe=""))
     except ClusterError:
         return f"there is no MPIJob {namespace}/{name}"
     if names:
@@ -37,10 +35,14 @@ async def _not_found(api: Client, namespace: str, name: str) -> str:
         hint = f"did you mean {near}?" if near else f"the namespace has {listed_names}{more}"
         return f"there is no MPIJob {namespace}/{name}; {hint}"
     try:
-        spaces = [each["metadata"]["name"] for each in await listed(api, "/api/v1/namespaces", metadata_only=True)]
+        namespaces = await _names(api, "/api/v1/namespaces")
     except ClusterError:
+        namespaces = [namespace]
+    if namespace in namespaces:
         return f"there is no MPIJob in namespace {namespace}"
-    if namespace in spaces:
-        return f"there is no MPIJob in namespace {namespace}"
-    near = closest_name(namespace, spaces)
+    near = closest_name(namespace, namespaces)
     return f"there is no namespace {namespace}{f'; did you mean {near}?' if near else ''}"
+
+
+async def _names(api: Client, path: str) -> list[str]:
+    return [manifest["metadata"]["name"] for manifest in await listed(api, path, metadata_only=True)]

@@ -1,58 +1,35 @@
-"""The output of the commands: colours, and text without control characters. click drops colours without a terminal."""
+"""Colours and messages of the commands."""
 
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Final, NoReturn
 
 import click
 
-# The exit code if a file, a policy or the cluster cannot be used.
 UNUSABLE: Final = 2
+"""The exit code if a file, a policy or the cluster cannot be used."""
 DRY_RUN: Final = "tries the pods of the jobs by a dry run, which creates nothing"
+
+heading = partial(click.style, bold=True)
+good = partial(click.style, fg="green", bold=True)
+bad = partial(click.style, fg="red", bold=True)
+caution = partial(click.style, fg="yellow")
+added = partial(click.style, fg="green")
+faint = partial(click.style, dim=True)
 
 
 def printable(text: str) -> str:
-    """`text` on one line, without control characters, with which a file could write anywhere on the terminal."""
+    """The text without control characters and line breaks. Control characters could overwrite other output."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
-def heading(text: str) -> str:
-    return click.style(text, bold=True)
-
-
-def good(text: str) -> str:
-    return click.style(text, fg="green", bold=True)
-
-
-def bad(text: str) -> str:
-    return click.style(text, fg="red", bold=True)
-
-
-def caution(text: str) -> str:
-    return click.style(text, fg="yellow")
-
-
-def added(text: str) -> str:
-    return click.style(text, fg="green")
-
-
-def faint(text: str) -> str:
-    return click.style(text, dim=True)
-
-
 def counted(number: int, noun: str) -> str:
-    """`1 job`, `2 jobs`."""
     return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def announcing(line: str) -> Callable[[], None]:
-    """Return a function that prints the line to stderr once."""
-    lines = [line]
-
-    def announce() -> None:
-        while lines:
-            click.echo(faint(lines.pop()), err=True)
-
-    return announce
+    """A function that prints the line once, at its first call."""
+    return cache(lambda: click.echo(faint(line), err=True))
 
 
 def complain(*problems: object) -> None:
@@ -61,6 +38,5 @@ def complain(*problems: object) -> None:
 
 
 def fail(*problems: object) -> NoReturn:
-    """Print the problems, and exit with UNUSABLE."""
     complain(*problems)
     raise SystemExit(UNUSABLE)

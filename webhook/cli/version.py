@@ -1,5 +1,4 @@
-"""The option `--version`: the version, its commit, and its environment."""
-# ruff: noqa: PLC0415 - other commands start faster without these imports
+"""The option `--version`."""
 
 from collections.abc import Iterator
 
@@ -16,7 +15,7 @@ def show(ctx: click.Context, _: click.Parameter, enabled: bool) -> None:
 
 
 def lines() -> Iterator[str]:
-    """The first line has only the version, for scripts. The other lines are for bug reports."""
+    """The first line has only the version, for scripts."""
     import json
     import platform
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs the demonstration: it starts the real service on loopback and sends it reviews like the API server."""
+"""Runs the demonstration: starts the real service, and sends it reviews like the API server."""
 
 import asyncio
 import copy
@@ -38,14 +38,13 @@ What to try next:
 
 
 class DemoError(Exception):
-    """A job got no verdict; the message says why."""
+    """The service did not judge a job."""
 
 
 def show(files: Sequence[str]) -> bool:
-    """Show the jobs in `files`, or the examples if `files` is empty.
+    """Show the jobs in `files`, or the examples. Returns False if an example had an unexpected verdict.
 
-    Return False if an example had an unexpected verdict: examples with the prefix BAD must be rejected, the others
-    admitted. ManifestError if the files have no job, DemoError or StartError if the service fails.
+    ManifestError if the files have no job; DemoError or StartError if the service fails.
     """
     jobs = _jobs(files or [str(path) for path in _examples()])
     admitted = asyncio.run(_show(jobs, short=not files))
@@ -59,7 +58,6 @@ def show(files: Sequence[str]) -> bool:
 
 
 def _examples() -> list[Path]:
-    """The examples. Bad examples come first."""
     folder = next(folder for folder in EXAMPLES if folder.is_dir())
     return sorted(folder.glob("*.yaml"), key=lambda path: (not path.name.startswith(BAD), path.name))
 
@@ -77,7 +75,7 @@ def _jobs(files: Sequence[str]) -> list[Manifest]:
 async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
     """Send each job to the service, print the outcome, and return the admitted jobs.
 
-    `short` leaves out comments and injections. It prints one line for a job whose verdict was shown before.
+    With `short`, only the first admitted and the first rejected job get more than a line.
     """
     settings = ServeSettings(listen=LOOPBACK, ops_listen=LOOPBACK, drain_seconds=0, ssh_keys_ready=0)
     admitted, shown_verdicts = [], set[bool]()
@@ -99,13 +97,11 @@ async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
 
 
 def _client(service: Service) -> aiohttp.ClientSession:
-    """A client that trusts only the service's own CA."""
     context = ssl.create_default_context(cadata=(service.ca_pem or b"").decode())
     return aiohttp.ClientSession(service.url, connector=aiohttp.TCPConnector(ssl=context))
 
 
 async def _post(client: aiohttp.ClientSession, path: str, job: Manifest, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Send a review, and return the response of the reply's AdmissionReview."""
     group, _, version = job.api_version.rpartition("/")
     review = {
         "apiVersion": "admission.k8s.io/v1",
@@ -133,7 +129,7 @@ async def _post(client: aiohttp.ClientSession, path: str, job: Manifest, documen
 
 
 def apply(document: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Apply a JSON patch that has only `add` operations. The webhook writes no other operations."""
+    """Apply a JSON patch with `add` operations. The webhook writes no other operations."""
     result: dict[str, Any] = copy.deepcopy(dict(document))
     for operation in operations:
         *parents, last = (token.replace("~1", "/").replace("~0", "~") for token in operation["path"].split("/")[1:])
@@ -157,9 +153,9 @@ def _outcome(
     short: bool,
     again: bool,
 ) -> Iterator[str]:
-    """The lines for a job: the comment at the start of the file, the output of kubectl, and the injections.
+    """The comment at the start of the file, the output of kubectl, and the injections.
 
-    With `again` only the last line is used.
+    With `again`, the caller prints only the last line.
     """
     name = manifests.STDIN if job.source == manifests.STDIN_TITLE else printable(Path(job.source).name)
     comment = takewhile(lambda line: line.startswith("#"), job.content.decode(errors="replace").splitlines())

@@ -1,8 +1,4 @@
-"""Reads the inputs of verdicts on jobs from an API server.
-
-Objects that the user may not read are unknown. With the rights of the optional component `check-by-users` the verdicts
-are the same as those of the service.
-"""
+"""Reads the inputs of verdicts on jobs from an API server. Objects that the user may not read are unknown."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
@@ -30,14 +26,13 @@ from webhook.policy import store
 
 SELF: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 OPENAPI: Final = f"/openapi/v3/apis/{mpijob.API_VERSION}"
-# The metadata that verdicts depend on. The annotations contain the job as kubectl applied it.
 METADATA: Final = ("name", "namespace", "labels", "annotations", "uid", "ownerReferences", "deletionTimestamp")
 
 
 def of_options(path: Path | None, access: Access, namespaces: Iterable[str | None], **how: Any) -> JobWorld:
-    """The inputs from the file `path`, or from the cluster of `access`; the command ends if they cannot be read.
+    """The inputs from the file `path`, or from the cluster of `access`; the command ends on failure.
 
-    `how` has the options of `of_cluster`. A file always has everything.
+    `how` has the arguments of `of_cluster`.
     """
     if path is None:
         return with_api(access, lambda api: of_cluster(api, namespaces, **how))
@@ -58,18 +53,18 @@ async def of_cluster(
     needed: Iterable[str] = (),
     with_schema: bool = True,
 ) -> JobWorld:
-    """Read the inputs from a cluster, as far as the user may read it. With `resources` only these are read.
+    """Read the inputs from a cluster; ClusterError if the cluster or a resource in `needed` cannot be read.
 
-    None in `namespaces` is the namespace of the kubeconfig's context. `with_schema` is not needed for stored jobs.
-    ClusterError if the cluster cannot be used, or if a resource in `needed` cannot be read.
+    None in `namespaces` is the namespace of the kubeconfig's context. Without `resources`, all resources are read.
+    Verdicts on stored jobs do not need the schema.
     """
     schema = await published_schema(api) if with_schema else None
-    within = sorted({each or api.namespace for each in namespaces})
+    within = sorted({namespace or api.namespace for namespace in namespaces})
     reading = await take(api, policy_namespace=policy_namespace, namespaces=within, resources=resources)
     for name in needed:
-        for what, why in reading.head.unknown.items():
-            if what.partition(" in ")[0] == name:
-                raise ClusterError(f"{what} cannot be read: {why}")
+        for resource, why in reading.head.unknown.items():
+            if resource.partition(" in ")[0] == name:
+                raise ClusterError(f"{resource} cannot be read: {why}")
     objects = [Manifest("", document) for document in reading.documents()]
     try:
         world = job_world.of_objects(objects, f"the cluster at {api.host}", policy_namespace=policy_namespace)
@@ -89,7 +84,7 @@ async def take(
     resources: Collection[Resource[Any, Any]] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Reading:
-    """Read a cluster with its policies; ClusterError if it cannot be used.
+    """Read a cluster with its policies; ClusterError if the cluster cannot be read.
 
     Without `namespaces`, all namespaces are read. `tell` gets a line for each resource.
     """
@@ -113,24 +108,20 @@ async def take(
 
 
 def _configmap(configmap: KubernetesObject, labels: dict[str, str], *, keys: Iterable[str]) -> KubernetesObject:
-    """The ConfigMap with only the data of these `keys`."""
-    metadata = {
-        key: configmap["metadata"][key]
-        for key in ("name", "namespace", "resourceVersion")
-        if key in configmap["metadata"]
-    }
+    kept = ("name", "namespace", "resourceVersion")
+    metadata = {key: configmap["metadata"][key] for key in kept if key in configmap["metadata"]}
     data = {key: configmap["data"][key] for key in keys if key in (configmap.get("data") or {})}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "labels": labels}, "data": data}
 
 
 def stored(job: KubernetesObject) -> KubernetesObject:
-    """A stored job with its whole spec, not only the fields that rules read: updates are compared with it."""
-    mpijob.decode(msgspec.json.encode(job))  # a job that cannot be read would make the file unusable
+    """A stored job. Updates are compared with its whole spec."""
+    mpijob.decode(msgspec.json.encode(job))  # raises an error: one invalid job would make the whole file unusable
     return {"metadata": {key: job["metadata"][key] for key in METADATA if key in job["metadata"]}, "spec": job["spec"]}
 
 
 async def published_schema(api: Client) -> CrdSchema:
-    """The schema of MPIJobs that the API server publishes to all users; ClusterError if MPIJobs have none."""
+    """The schema of MPIJobs that the API server publishes to all users; ClusterError without this schema."""
     try:
         document = await api.request("GET", OPENAPI)
     except ApiError as error:
@@ -146,12 +137,12 @@ async def published_schema(api: Client) -> CrdSchema:
 
 
 async def may_exempt(api: Client, namespace: str, rules: Iterable[str]) -> dict[str, bool]:
-    """For each rule, whether the user of `api` may exempt jobs from it."""
+    """For each rule, true if the user of `api` may exempt jobs from the rule."""
     return {rule: await access_reviews.has_right(api, access_reviews.exempting(namespace, rule)) for rule in rules}
 
 
 async def _user(api: Client) -> UserInfo | None:
-    """The user who sends the requests of `api`. None before Kubernetes 1.28, which cannot report it."""
+    """The user who sends the requests of `api`; None for Kubernetes before 1.28."""
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     try:
         answer = await api.request("POST", SELF, review)

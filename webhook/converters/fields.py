@@ -1,4 +1,4 @@
-"""Takes known fields out of a mapping. The fields that remain are unknown."""
+"""Takes fields out of a mapping. The converter does not know the fields that remain."""
 
 from collections.abc import Collection, Iterator
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ _NAMES = {dict: "a mapping", list: "a list", str: "text", int: "a whole number"}
 
 
 def take(source: dict[str, Any], key: str, kind: type[T], path: str) -> T | None:
-    """Remove and return the value of `key`; None if it is not set; ConversionError for a wrong type."""
+    """Removes the value of `key`, and returns the value or None. ConversionError for a wrong type."""
     value = source.pop(key, None)
     if value is None:
         return None
@@ -21,7 +21,7 @@ def take(source: dict[str, Any], key: str, kind: type[T], path: str) -> T | None
 
 
 def containers(template: dict[str, Any], path: str) -> list[dict[str, Any]]:
-    """The containers of a pod template; ConversionError if there is none."""
+    """ConversionError if the template has no containers."""
     pod = template.get("spec")
     items = pod.get("containers") if isinstance(pod, dict) else None
     if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
@@ -30,14 +30,12 @@ def containers(template: dict[str, Any], path: str) -> list[dict[str, Any]]:
 
 
 def keep(source: dict[str, Any], target: dict[str, Any], *keys: str) -> None:
-    """Move fields that have the same meaning in the new job."""
     for key in keys:
         if key in source:
             target[key] = source.pop(key)
 
 
 def drop_unknown(source: Collection[str], path: str, report: Report) -> None:
-    """Report each remaining field as lost."""
     for key in source:
         report.lost(f"{path}.{key}", "MPIJobs have no such field")
 
@@ -45,14 +43,14 @@ def drop_unknown(source: Collection[str], path: str, report: Report) -> None:
 def copied(value: Any) -> Any:
     """A copy of JSON values. `deepcopy` takes ten times as long."""
     if isinstance(value, dict):
-        return {key: each if isinstance(each, str) else copied(each) for key, each in value.items()}
+        return {key: item if isinstance(item, str) else copied(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [each if isinstance(each, str) else copied(each) for each in value]
+        return [item if isinstance(item, str) else copied(item) for item in value]
     return value
 
 
 def maps(source: Any, key: str) -> list[dict[str, Any]]:
-    """The mappings in the list `key`. Other items are ignored: the schema rejects them."""
+    """The mappings in the list `key`. Other items are left out, because the schema rejects them."""
     value = source.get(key) if isinstance(source, dict) else None
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
@@ -63,7 +61,7 @@ def texts(source: dict[str, Any], key: str) -> list[str]:
 
 
 def nested(value: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Every mapping in `value`, with its path. The outer mappings come first."""
+    """Every mapping in `value`, with its path. Outer mappings come first."""
     if isinstance(value, dict):
         yield value, path
         for key, inner in value.items():

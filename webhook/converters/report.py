@@ -7,8 +7,6 @@ from typing import Any
 
 
 class Outcome(Enum):
-    """The kind of a note, as it is written in the report."""
-
     MAPPED = "mapped"
     CHANGED = "changed in meaning"
     LOST = "lost"
@@ -17,8 +15,6 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note about one field."""
-
     outcome: Outcome
     field: str
     """The path in the old job."""
@@ -34,25 +30,21 @@ class ConversionError(ValueError):
 
 @dataclass(slots=True)
 class Report:
-    """The notes about a job."""
-
     notes: dict[Note, None] = field(default_factory=dict)
-    """In order, without duplicates. The single template of v1alpha1 becomes two, so a note can occur twice."""
+    """A set in the order of insertion. The single template of v1alpha1 becomes two, so a note can occur twice."""
 
     def mapped(self, field: str, text: str) -> None:
-        """Note that a field has the same meaning in a different place or form."""
+        """The field has the same meaning in a different place or form."""
         self.notes[Note(Outcome.MAPPED, field, text)] = None
 
     def changed(self, field: str, text: str) -> None:
-        """Note that a field or its default has a different effect now."""
+        """The field or its default has a different effect now."""
         self.notes[Note(Outcome.CHANGED, field, text)] = None
 
     def lost(self, field: str, text: str) -> None:
-        """Note that a field was removed."""
         self.notes[Note(Outcome.LOST, field, text)] = None
 
     def to_do(self, field: str, text: str) -> None:
-        """Note that the user has to do something about a field."""
         self.notes[Note(Outcome.TO_DO, field, text)] = None
 
     def of(self, outcome: Outcome) -> Iterator[Note]:
@@ -61,7 +53,5 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A job of v2beta1, and the report about the fields of the old job."""
-
     document: dict[str, Any]
     report: Report

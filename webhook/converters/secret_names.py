@@ -1,4 +1,4 @@
-"""Finds names of environment variables and arguments that sound like a secret."""
+"""Finds names of variables and arguments that look like a secret."""
 
 import re
 from typing import Final
@@ -11,9 +11,9 @@ _NAME: Final = re.compile(
     r"(?:.*[_-])?(?:pass(?:word|wd|phrase)|secret|token|credentials?|(?:api|access|secret|private)[_-]?key)",
     re.IGNORECASE,
 )
-# In names such as PAD_TOKEN, the token is a word of a text.
+# The token in a name such as PAD_TOKEN is a word of a text.
 _WORD: Final = re.compile(r"(?:.*[_-])?(?:bos|cls|eos|mask|pad|sep|unk)[_-]token", re.IGNORECASE)
 
 
-def is_named_so(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     return bool(_NAME.fullmatch(name)) and not _WORD.fullmatch(name)

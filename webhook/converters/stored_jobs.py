@@ -1,4 +1,4 @@
-"""Handles the fields of a stored job that a new job does not have."""
+"""Removes the fields of a stored job that a new job does not have."""
 
 from typing import Any
 
@@ -7,21 +7,22 @@ from webhook.converters.fields import maps
 from webhook.converters.report import Report
 
 
-def life(status: Any, report: Report) -> None:
-    """Report the status as lost, and tell the user to wait for a running job."""
+def report_status(status: Any, report: Report) -> None:
+    """Reports the status as lost, and tells the user to wait for a running job."""
     if status is None:
         return
     report.lost("status", "is that of the job that ran")
-    states = [each.get("type") for each in maps(status, "conditions") if each.get("status") == "True"]
+    conditions = maps(status, "conditions")
+    states = [condition.get("type") for condition in conditions if condition.get("status") == "True"]
     states += [status.get("launcherStatus")] if isinstance(status, dict) else []  # v1alpha1
-    if ended := next((each for each in ("Succeeded", "Failed") if each in states), ""):
+    if ended := next((state for state in ("Succeeded", "Failed") if state in states), ""):
         report.to_do("status", f"the job has ended ({ended}): leave it out, or it runs once more")
     elif "Running" in states or "Active" in states:
         report.to_do("status", "the job is running: the new one begins at the beginning, so wait for its end")
 
 
 def metadata(stored: dict[str, Any], report: Report) -> dict[str, Any]:
-    """The metadata for a new job, without the fields that the API server and controllers have written."""
+    """The metadata for a new job, without the fields that the API server and kubectl have written."""
     new = dict(stored)
     for key in SET_BY_SERVER:
         if key in new:

@@ -44,7 +44,6 @@ from webhook.kit.node_affinity import (
     Requirement,
     is_free,
     is_preference,
-    is_required,
     is_requirement,
     is_term,
     prefer,
@@ -251,7 +250,7 @@ def _choose_nodes(patch: PatchBuilder, pods: _Pods, strength: str, products: lis
     required = []
     if products and pods.resources and vendor.product:
         required.append(Requirement(vendor.product, products))
-        served = is_free(pods.template, vendor.product) or is_required(pods.template, required[0])
+        served = is_free(pods.template, vendor.product) or pods.template.affinity_requires(vendor.product, products)
         done.served |= served
         done.kept |= not served
     if strength == "required":

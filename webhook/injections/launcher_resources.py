@@ -196,16 +196,18 @@ def _needed(job: MPIJob, ctx: Context, launcher: JobPods) -> Iterator[Key]:
                 field, name = resource.split(".") if "." in resource else (REQUESTS, resource)
                 yield from ((index, field, name) for index in indices)
     for fault in _faults(launcher, launcher.resources, ctx):
-        if not isinstance(fault, OutOfBounds) or fault.asked.name not in RESOURCES:
+        if not isinstance(fault, OutOfBounds) or fault.amounts.name not in RESOURCES:
             continue
-        place = _OF_CONTAINER.fullmatch(fault.asked.path)
+        place = _OF_CONTAINER.fullmatch(fault.amounts.path)
         missing = [
-            field for field, amount in ((REQUESTS, fault.asked.request), (LIMITS, fault.asked.limit)) if amount is None
+            field
+            for field, amount in ((REQUESTS, fault.amounts.request), (LIMITS, fault.amounts.limit))
+            if amount is None
         ]
         if place is None or not missing:
             continue
         first = 0 if place["kind"] == "containers" else len(launcher.template.containers)
-        yield from ((first + int(place["index"]), field, fault.asked.name) for field in missing)
+        yield from ((first + int(place["index"]), field, fault.amounts.name) for field in missing)
 
 
 def _unrequested(settings: Settings, launcher: JobPods) -> Iterator[Key]:

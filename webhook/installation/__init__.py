@@ -1,6 +1,4 @@
-"""Installs the service on a cluster, and checks an installation.
+"""Installs the service on a cluster, and checks an installation. Nothing here runs during a review.
 
-`registration` has the webhook configurations, `components` has the rights of optional controllers, and
-`certificate_store` stores the state of `certs`. `doctor/` finds problems. `tools/manifests.py` generates manifests from
-this package. Nothing here runs during a review.
+`registration` has the webhook configurations, `certificate_store` stores the CA, and `doctor` finds problems.
 """

@@ -1,7 +1,7 @@
 """Stores the CA of `certs.self_managed` in a Secret, and publishes it in the caBundles of the webhook configurations.
 
-Only the data of the Secret and the fields `caBundle` are written. The other fields belong to the tool that applies the
-manifests (GitOps).
+Only the Secret's data and the fields `caBundle` are written. The tool that applies the manifests (GitOps) owns all
+other fields.
 """
 
 import time
@@ -20,13 +20,13 @@ from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get
 from webhook.installation import registration
 
-# Every replica reads the Secret and the caBundles once in this interval. An overwritten caBundle can block jobs until
-# then.
+# Every replica reads the Secret and the caBundles at this interval. An overwritten caBundle can block jobs until
+# the next read.
 INTERVAL = timedelta(seconds=15)
 
 
 def rotation(ca_lifetime: timedelta, leaf_lifetime: timedelta, grace: timedelta) -> RotationSettings:
-    """The settings of `certs.self_managed`; ValueError for contradicting times."""
+    """The settings of `certs.self_managed`; ValueError if the times contradict each other."""
     interval = min(INTERVAL, leaf_lifetime / 10)
     return RotationSettings(
         name=PROGRAM, ca_lifetime=ca_lifetime, leaf_lifetime=leaf_lifetime, grace=grace, interval=interval
@@ -40,7 +40,7 @@ DENIED_PAUSE: Final = 3600.0
 
 
 class CertificateStore:
-    """The `certs.store.Store` with the Secret in `namespace`, and the caBundles of objects that call the Service."""
+    """A `certs.store.Store`: the Secret in `namespace`, and the caBundles of objects that call the Service."""
 
     def __init__(
         self,
@@ -58,14 +58,14 @@ class CertificateStore:
         self._denied_until = -inf
 
     async def read_secret(self) -> Secret | None:
-        """The CA Secret, or None if it does not exist."""
         secret = await self._get(self._secret)
         if secret is None:
             return None
-        return Secret(_data(secret), secret["metadata"]["resourceVersion"], self._api.server_time)
+        data = {name: _decoded(text) for name, text in (secret.get("data") or {}).items()}
+        return Secret(data, secret["metadata"]["resourceVersion"], self._api.server_time)
 
     async def write_secret(self, data: Mapping[str, bytes], resource_version: str) -> None:
-        """Replace the data of the Secret; Conflict if its version is not `resource_version`."""
+        """Replaces the data of the Secret; Conflict if the stored version is not `resource_version`."""
         operations: list[dict[str, Any]] = [
             {"op": "add", "path": "/metadata/resourceVersion", "value": resource_version},
             {"op": "add", "path": "/data", "value": {name: _text(value) for name, value in data.items()}},
@@ -87,26 +87,27 @@ class CertificateStore:
         return bundles
 
     async def write_bundle(self, bundle: Bundle, pem: bytes) -> None:
-        """Set each caBundle of the object to `pem`; Conflict if its version is not `bundle.resource_version`."""
+        """Sets each caBundle of the object; Conflict if the stored version is not `bundle.resource_version`."""
         path = next(path for path in _paths() if _name(path) == bundle.name)
         document = await self._get(path)
         if document is None or document["metadata"]["resourceVersion"] != bundle.resource_version:
             raise Conflict(f"{bundle.name} has changed")
         operations = [{"op": "add", "path": "/metadata/resourceVersion", "value": bundle.resource_version}]
         operations += [
-            {"op": "add", "path": f"{where}/caBundle", "value": _text(pem)} for where, _ in self._ours(document)
+            {"op": "add", "path": f"{pointer}/caBundle", "value": _text(pem)} for pointer, _ in self._ours(document)
         ]
         await self._patch(path, operations)
 
     def _ours(self, document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """(JSON pointer, value) of each clientConfig that calls the Service."""
-        configs = [(f"/webhooks/{i}/clientConfig", hook["clientConfig"]) for i, hook in enumerate(_webhooks(document))]
+        hooks = document.get("webhooks") or ()
+        configs = [(f"/webhooks/{index}/clientConfig", hook["clientConfig"]) for index, hook in enumerate(hooks)]
         conversion = ((document.get("spec") or {}).get("conversion") or {}).get("webhook") or {}
         configs.append(("/spec/conversion/webhook/clientConfig", conversion.get("clientConfig") or {}))
-        for where, config in configs:
+        for pointer, config in configs:
             service = config.get("service") or {}
             if (service.get("namespace"), service.get("name")) == self._service:
-                yield where, config
+                yield pointer, config
 
     async def _get(self, path: str, *, forbidden_is_absent: bool = False) -> dict[str, Any] | None:
         try:
@@ -129,27 +130,17 @@ class CertificateStore:
 
 
 def _paths() -> tuple[str, ...]:
-    """The paths of the objects with caBundles: the webhook configurations, and the CRD of MPIJobs."""
     configurations = (f"{registration.API}/{plural}/{registration.NAME}" for plural in registration.RESOURCES.values())
     return (*configurations, CRD)
 
 
 def _name(path: str) -> str:
-    """The name of the object at `path`, for messages."""
     _, plural, name = path.rsplit("/", 2)
     return f"{plural}/{name}"
 
 
-def _webhooks(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return document.get("webhooks") or []
-
-
-def _data(secret: Mapping[str, Any]) -> dict[str, bytes]:
-    """The data of the Secret. A value that is not Base64 is damaged and counts as empty."""
-    return {name: _decoded(text) for name, text in (secret.get("data") or {}).items()}
-
-
 def _decoded(text: str | None) -> bytes:
+    """Empty if the text is not Base64."""
     try:
         return b64decode(text or "", validate=True)
     except (Base64Error, ValueError):

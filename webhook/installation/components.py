@@ -1,4 +1,4 @@
-"""The optional components of the manifests. Each adds an option of `serve`, and the rights that this option needs."""
+"""The optional components of the manifests. Each enables an option of `serve`, and grants the rights for the option."""
 
 from collections.abc import Iterator
 from typing import Final

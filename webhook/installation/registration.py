@@ -1,13 +1,13 @@
 """The two webhook configurations, and their installation for development (`serve --register`).
 
-Mutating hooks run in the order of the names of their configurations. The name of ours sorts before Kueue's. The
+The API server calls mutating hooks in the order of their configurations' names, and our name sorts before Kueue's. The
 mutating hook fails open and the validating hook fails closed, as the Kubernetes project recommends
 (https://kubernetes.io/docs/concepts/cluster-administration/admission-webhooks-good-practices/).
 
-The hook for SSH keys fails closed too: the operator retries until the service answers, and no job runs with keys that
-the policy forbids. The hook must never block an unrelated Secret. So it selects Secrets by namespace, by the label that
-the operator sets, and by match conditions. The match conditions must not fail for any Secret, because the API server
-would reject the Secret.
+The hook for SSH keys fails closed too: no job runs with keys that the policy forbids. The operator retries until the
+service answers. The hook must never block an unrelated Secret. Therefore it selects Secrets by namespace, by the
+operator's label, and by match conditions. A match condition must not fail for any Secret, because the API server would
+reject that Secret.
 """
 
 import asyncio
@@ -27,14 +27,14 @@ DOMAIN = "mpijob.training.openshift.io"
 MADE_BY = "app.kubernetes.io/managed-by"
 BY_REGISTER = f"{PROGRAM}-register"
 TIMEOUT_SECONDS = 5
-# Longer than for a job: the review of a policy judges every existing job under it.
+# Longer than for a job, because the review of a policy judges every existing job under it.
 POLICY_TIMEOUT_SECONDS = 10
 # New keys may have to be generated first, and several requests may be waiting for keys.
 KEYS_TIMEOUT_SECONDS = 10
 # The first version of Kubernetes that enables match conditions by default. Older API servers drop them.
 MATCH_CONDITIONS_SINCE = (1, 28)
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
-# In CEL, it is an error to read an absent field, and to use a value of an unexpected type.
+# In CEL, reading an absent field is an error, and so is using a value of an unexpected type.
 MATCH_CONDITIONS = {
     "ssh-keys-of-an-mpijob": (
         "has(object.type) && object.type == 'kubernetes.io/ssh-auth' && "
@@ -46,7 +46,7 @@ MATCH_CONDITIONS = {
     ),
 }
 # Removing a finalizer is an UPDATE, which must work while no replica answers. Only the stored object is checked for a
-# deletionTimestamp, because a user can write a deletionTimestamp into the new object with server-side apply.
+# deletionTimestamp, because a user can write one into the new object with server-side apply.
 NOT_BEING_DELETED = (
     "request.operation == 'CREATE' || !has(oldObject.metadata.deletionTimestamp) || "
     "(has(object.spec) ? !has(oldObject.spec) || object.spec != oldObject.spec : has(oldObject.spec))"
@@ -63,12 +63,12 @@ ClientConfig = Callable[[str], dict[str, Any]]
 
 
 def by_url(base: str, ca_pem: bytes) -> ClientConfig:
-    """Let the API server call the URL `base`, such as `https://192.0.2.7:9443`, and trust the CAs in `ca_pem`."""
+    """Lets the API server call the URL `base`, such as `https://192.0.2.7:9443`, and trust the CAs in `ca_pem`."""
     return lambda path: {"url": base + path, "caBundle": b64encode(ca_pem).decode("ascii")}
 
 
 def by_service(namespace: str, name: str, *, port: int = 443) -> ClientConfig:
-    """Let the API server call a Service. The caBundle must be filled in later."""
+    """Lets the API server call a Service. The caBundle must be filled in later."""
     return lambda path: {"service": {"namespace": namespace, "name": name, "port": port, "path": path}}
 
 
@@ -80,12 +80,12 @@ def configurations(
     match_conditions: bool = True,
     options: Set[str] = frozenset(),
 ) -> list[dict[str, Any]]:
-    """The mutating and the validating webhook configuration, as objects for the API server.
+    """The mutating and the validating webhook configuration.
 
     The policy hook gets only labelled ConfigMaps in `policy_namespace`. The other hooks get nothing from this
     namespace. Without `match_conditions`, the hook for SSH keys gets every Secret with the operator's label, so it
-    fails open. Without them, finalizers of a job also cannot be removed while the service is down. `options` of `serve`
-    add the hooks of optional parts.
+    fails open. Finalizers of a job then cannot be removed while the service is down. `options` of `serve` add the hooks
+    of optional parts.
     """
     jobs = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v2beta1"], "resources": ["mpijobs"]}
     configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
@@ -97,16 +97,17 @@ def configurations(
         hook["namespaceSelector"] = users_namespaces(policy_namespace)
         if match_conditions:
             hook["matchConditions"] = [{"name": "not-being-deleted", "expression": NOT_BEING_DELETED}]
-    # A review has a side effect: the resources of an admitted job are reserved in its quotas.
+    # A review has a side effect: it reserves the resources of an admitted job in its quotas.
     validating["sideEffects"] = "NoneOnDryRun"
     policy = make_hook("policy", client_config("/validate-policy"), configmaps, CHANGES, failure_policy="Fail")
-    # A deletion is never rejected: it only gets warnings. The namespace can be deleted after the service is removed.
+    # A deletion is never rejected and only gets warnings, so the namespace can be deleted after the service is removed.
     removal = make_hook(
         "policy-removal", client_config("/validate-policy"), configmaps, ["DELETE"], failure_policy="Ignore"
     )
     for hook in (policy, removal):
         hook["namespaceSelector"] = {"matchLabels": {NAMESPACE_NAME: policy_namespace}}
-        # The selector is applied to the old and the new object, so the hook also gets a removal of the label.
+        # The API server applies the selector to the old and the new object, so the hook also gets a removal of the
+        # label.
         hook["objectSelector"] = {"matchExpressions": [{"key": LABEL, "operator": "Exists"}]}
         hook["timeoutSeconds"] = POLICY_TIMEOUT_SECONDS
     more = [
@@ -127,7 +128,7 @@ def configurations(
 
 
 async def make_namespace(client: Client, name: str) -> None:
-    """Create the namespace for policies and quota reservations, unless it exists. It is not removed at the end."""
+    """Creates the namespace for policies and quota reservations, unless it exists. It is not removed at the end."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {MADE_BY: BY_REGISTER}}}
     try:
         await client.request("POST", "/api/v1/namespaces", namespace)
@@ -173,7 +174,6 @@ def make_hook(
     *,
     failure_policy: str,
 ) -> dict[str, Any]:
-    """A hook for namespaced resources."""
     return {
         "name": f"{verb}.{DOMAIN}",
         "clientConfig": client_config,
@@ -189,7 +189,7 @@ def make_hook(
 class Registration:
     """Webhook configurations that exist while a development server runs.
 
-    The objects of an installation have the same names. So only objects with the label of `--register` are replaced or
+    An installation has objects of the same names. Therefore only objects with the label of `--register` are replaced or
     removed.
     """
 
@@ -200,7 +200,7 @@ class Registration:
         self._closing: asyncio.Task[None] | None = None
 
     async def install(self, configurations: Sequence[Mapping[str, Any]]) -> None:
-        """Create all `configurations`, and replace those of an earlier run. After a ClusterError none exists."""
+        """Creates all `configurations`, and replaces those of an earlier run. After a ClusterError none exists."""
         stale = [(path, uid) for path in map(_path, configurations) if (uid := await self._stale(path))]
         for path, uid in stale:
             await self._delete(path, uid)
@@ -212,9 +212,9 @@ class Registration:
             raise
 
     async def close(self) -> None:
-        """Remove the configurations, and close the connection to the cluster; ClusterError like `remove`.
+        """Removes the configurations, and closes the connection to the cluster; ClusterError like `remove`.
 
-        Cancelling this does not stop the removal; the next call waits for it.
+        Cancelling a call does not stop the removal. The next call waits for the removal.
         """
         self._closing = self._closing or asyncio.create_task(self._close())
         await asyncio.shield(self._closing)
@@ -226,7 +226,7 @@ class Registration:
             await self._client.close()
 
     async def remove(self) -> None:
-        """Delete the objects that `install` created; ClusterError if an object may be left."""
+        """Deletes the objects that `install` created; ClusterError if an object may be left."""
         problems = []
         while self._installed:
             path, uid = self._installed.popitem()
@@ -249,7 +249,7 @@ class Registration:
         self._installed[path] = created["metadata"]["uid"]
 
     async def _stale(self, path: str) -> str | None:
-        """The uid of an object of an earlier `--register` at `path`; ClusterError if its origin is different."""
+        """The uid of an object of an earlier `--register` at `path`; ClusterError if another tool created it."""
         stored = await get(self._client, path)
         if stored is None:
             return None
@@ -261,7 +261,6 @@ class Registration:
         return str(stored["metadata"]["uid"])
 
     async def _delete(self, path: str, uid: str) -> None:
-        """Delete the object with this uid. A missing object, or a different object with its name, is no error."""
         try:
             await self._client.request("DELETE", path, {"preconditions": {"uid": uid}})
         except ApiError as error:

@@ -1,7 +1,7 @@
-"""The limits that a policy's rules set on numbers that users change to make a job fit.
+"""The limits that a policy's rules set on numbers in a job.
 
-A rule that limits such a number declares the limit when it registers (`admits`). `Context` gets the intersection for
-all rejecting rules, so that the advice of one rule stays within the limits of the others.
+A rule declares its limits when it registers (`admits`). `Context` has the intersection for all rejecting rules, so the
+advice of one rule stays within the limits of the others.
 """
 
 import msgspec
@@ -11,13 +11,12 @@ from webhook.api.accelerators import DEFAULT_ACCELERATORS
 
 
 class Span(msgspec.Struct, frozen=True):
-    """The numbers from `least` to `most`, both included; `most` is None if there is no maximum."""
+    """The numbers from `least` to `most`, both included. Without `most` there is no maximum."""
 
     least: int = 0
     most: int | None = None
 
     def __and__(self, other: "Span") -> "Span":
-        """The intersection; it is empty if its `most` is below its `least`."""
         ends = [end for end in (self.most, other.most) if end is not None]
         return Span(max(self.least, other.least), min(ends, default=None))
 
@@ -30,10 +29,10 @@ class Span(msgspec.Struct, frozen=True):
 
 
 class Admitted(msgspec.Struct, frozen=True):
-    """The values that no rule rejects. The limits are independent of each other."""
+    """The values that no rule rejects. Each limit applies independently of the others."""
 
     workers: Span = Span()
-    """Computing pods: the workers, and the launcher if it also computes."""
+    """The number of computing pods: workers, and the launcher if it also computes."""
     gpus: Span = Span()
     """Accelerators of each computing pod."""
     job_gpus: Span = Span()
@@ -43,12 +42,11 @@ class Admitted(msgspec.Struct, frozen=True):
     seconds: Span = Span()
     """`activeDeadlineSeconds`."""
     restricted_since: int | None = None
-    """The version (1.x) of the Pod Security level `restricted` if every pod must meet it; otherwise None."""
+    """The version (1.x) of the Pod Security level `restricted` if every pod must meet this level; otherwise None."""
     accelerators: tuple[str, ...] = DEFAULT_ACCELERATORS
-    """The resource names of accelerators."""
 
     def __and__(self, other: "Admitted") -> "Admitted":
-        """The intersection. The accelerators are those of `other`, unless they are the default."""
+        """The accelerators are those of `other`, unless `other` has the default."""
         return replace(
             self,
             workers=self.workers & other.workers,
@@ -62,4 +60,3 @@ class Admitted(msgspec.Struct, frozen=True):
 
 
 ANYTHING = Admitted()
-"""Without limits."""

@@ -20,7 +20,6 @@ class Memo(msgspec.Struct):
     """Values that rules and injections share during a review."""
 
     suggestions: int = 0
-    """The number of searches for similar names so far."""
     reported_claims: set[str] = msgspec.field(default_factory=set)
     """Paths of resource claims for which a rule has reported a violation."""
     values: dict[tuple[Any, int], tuple[Any, Any]] = msgspec.field(default_factory=dict)
@@ -28,25 +27,24 @@ class Memo(msgspec.Struct):
 
 
 class Context(msgspec.Struct, frozen=True, eq=False):
-    """One request: the user, the operation, and the cluster's state."""
-
     operation: Literal["CREATE", "UPDATE"] = "CREATE"
     namespace: str = ""
     username: str = ""
     groups: tuple[str, ...] = ()
     by_controller: bool = False
-    """Whether the requester is one of the policy's controllers, in a cluster with Kueue."""
+    """Whether one of the policy's controllers sent the request, in a cluster with Kueue."""
     old: MPIJob | None = None
-    """The stored job on UPDATE, with the operator's defaults applied; else None."""
+    """The stored job on UPDATE, with the operator's defaults; else None."""
     document: bytes | msgspec.Raw = b"{}"
-    """The JSON of the job, for fields that the decoded job leaves out."""
+    """The JSON of the job. It contains fields that the decoded job leaves out."""
     old_document: bytes | msgspec.Raw = b"{}"
     """The JSON of the stored job on UPDATE."""
     view: ClusterView = msgspec.field(default_factory=NothingKnown)
     admitted: Admitted = ANYTHING
-    """The limits that all rejecting rules set on workers, accelerators and slots. Advice stays within these limits."""
+    """The limits that all rejecting rules set on workers, accelerators and slots. Advice must stay within these limits.
+    """
     custom_rules: Mapping[str, Outcome] = {}
-    """Outcomes of the policy's custom rules by id. A missing outcome means that the rule is met."""
+    """Outcomes of the policy's custom rules by id. A missing outcome means that the job meets the rule."""
     memo: Memo = msgspec.field(default_factory=Memo)
 
     def once(self, work: Callable[[S, "Context"], T], subject: S) -> T:
@@ -57,10 +55,7 @@ class Context(msgspec.Struct, frozen=True, eq=False):
         result: T = cached[1]
         return result
 
-    def closest_name(self, name: str, known: Callable[[], Iterable[str]]) -> str | None:
-        """The name in `known` that is most similar; None if none is similar, or after MAX_SUGGESTIONS searches.
-
-        A search among many names takes milliseconds, so the number of searches in a review is limited.
-        """
+    def closest_name(self, name: str, candidates: Callable[[], Iterable[str]]) -> str | None:
+        """The most similar name; None if no name is similar, or after MAX_SUGGESTIONS searches in a review."""
         self.memo.suggestions += 1
-        return names.closest_name(name, known()) if self.memo.suggestions <= MAX_SUGGESTIONS else None
+        return names.closest_name(name, candidates()) if self.memo.suggestions <= MAX_SUGGESTIONS else None

@@ -1,7 +1,7 @@
-"""The form of an injected value: its path and its possible values. An update uses it to recognise injected values.
+"""The forms of injected values: paths and possible values. An update uses them to recognise injected values.
 
-`kubectl apply` replaces whole lists, so it drops injected items; an update restores them (`admission.mutate.updates`).
-A job does not show reliably who wrote a value, so only values that an injection could have written are restored.
+`kubectl apply` replaces whole lists and drops injected items; an update restores them (`admission.mutate.updates`). A
+job does not show reliably who wrote a value. Therefore a value is restored only if an injection could have written it.
 """
 
 from collections.abc import Callable
@@ -14,47 +14,44 @@ from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.kit.patch import template_path
 
 ITEM: Final = "*"
-"""In a `Form`'s path: any item of a list, or any key of a mapping."""
 Pattern = tuple[str, ...]
 Holds = Callable[[str, Any], bool]
 
 
 class ComesBack(Enum):
-    """When a dropped value of this form is restored."""
+    """When an update restores a dropped value of this form."""
 
     WRITTEN_TODAY = "written today"
-    """If the injection would write it today. This is for mappings: `kubectl apply` drops nothing from them."""
+    """If the injection would write the value today. This is for mappings, from which `kubectl apply` drops nothing."""
     SAME_FILE = "same file"
     """Also if a user applies the same file again with `kubectl apply`. This is for values that users write too."""
     OTHER_CLIENT = "other client"
-    """Also if a client other than `kubectl apply` drops it. This is for values that users do not write."""
+    """Also if a client other than `kubectl apply` drops the value. This is for values that users do not write."""
     WITH_OTHERS = "with others"
     """If another value from the same injection is restored."""
     ALWAYS = "always"
-    """Always, even if a user wrote it: without the value the job would never start or never end."""
+    """Always, even if a user wrote the value: the job would otherwise never start or never end."""
 
 
 class Form(msgspec.Struct, frozen=True):
     """The values that an injection can write at a path."""
 
     path: Pattern
-    """Keys from the job's root; `ITEM` matches any item of a list or any key of a mapping."""
+    """Keys from the job's root. `ITEM` matches any item of a list or any key of a mapping."""
     holds: Holds
-    """Whether the injection can have written this (key, value). For an item of a list, the key is `ITEM`."""
+    """Whether the injection can have written this (key, value). The key of a list's item is `ITEM`."""
     when: ComesBack = ComesBack.OTHER_CLIENT
     default: object = None
     """The default in the CRD's schema, which the API server sets if the value is dropped."""
     text: bool = False
-    """Whether the value is a text with a list of networks: first the user's networks, then the injected networks."""
+    """Whether the value is a list of networks as text: the user's networks, then the injected networks."""
 
 
 def equal(*values: object) -> Holds:
-    """Accepts exactly these values."""
-    return lambda _, value: any(type(value) is type(each) and value == each for each in values)
+    return lambda _, value: any(type(value) is type(allowed) and value == allowed for allowed in values)
 
 
 def a_text(_: str, value: Any) -> bool:
-    """Accepts any text that is not empty."""
     return isinstance(value, str) and bool(value)
 
 
@@ -64,12 +61,11 @@ def with_fields(*fields: str) -> Holds:
 
 
 def named(*names: str) -> Holds:
-    """Accepts environment variables with one of these names that have no `valueFrom`."""
+    """Accepts environment variables with one of these names and without `valueFrom`."""
     return lambda _, item: isinstance(item, dict) and item.keys() <= {"name", "value"} and item.get("name") in names
 
 
 def in_templates(*path: str, holds: Holds, when: ComesBack = ComesBack.OTHER_CLIENT) -> tuple[Form, ...]:
-    """The same form in the launcher's and the workers' template."""
     return tuple(Form((*_template(role), *path), holds, when) for role in (LAUNCHER, WORKER))
 
 

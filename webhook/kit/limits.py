@@ -3,6 +3,6 @@
 from typing import Final
 
 MAX_SUGGESTIONS: Final = 5
-"""Searches for a similar name in a review. Each takes milliseconds among many names."""
+"""Searches for a similar name in a review. A search among many names takes milliseconds."""
 MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
-"""Bytes of an object's annotations, a limit of the API server (apimachinery `pkg/api/validation/objectmeta.go`)."""
+"""Bytes of an object's annotations, the API server's limit (apimachinery `pkg/api/validation/objectmeta.go`)."""

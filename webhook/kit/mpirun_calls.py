@@ -6,12 +6,11 @@ from webhook.api.mpirun import Invocation
 
 
 def largest_call(job: MPIJob) -> Invocation | None:
-    """The call with the most ranks; None without any call."""
     return max(job.mpirun_calls, key=lambda call: call.ranks or 0, default=None)
 
 
 def ranks_with_slots(job: MPIJob) -> int:
-    """The most ranks that a call starts, each with its own slot; 0 if that is unknown or ranks may share slots."""
+    """The maximum of ranks that a call starts, each with its own slot; 0 if unknown or if ranks may share slots."""
     largest = largest_call(job)
     return 0 if largest is None or may_share_slots(job) else largest.ranks or 0
 

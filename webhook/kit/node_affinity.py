@@ -1,4 +1,4 @@
-"""Adds conditions on node labels to a node affinity, and leaves the user's conditions unchanged."""
+"""Adds conditions on node labels to a node affinity. The user's conditions stay unchanged."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -16,49 +16,40 @@ _PREFERRED: Final = (*_AFFINITY, PREFERRED)
 
 
 class Requirement(NamedTuple):
-    """A condition that the label `key` has one of `values`."""
+    """The label `key` must have one of `values`."""
 
     key: str
     values: Sequence[str] = ("true",)
 
     @property
     def item(self) -> dict[str, object]:
-        """The condition as an entry of `matchExpressions`."""
         return {"key": self.key, "operator": "In", "values": list(self.values)}
 
 
 def is_free(template: PodTemplate, key: str) -> bool:
     """Whether the template has no required condition on this label."""
-    own = (one.key for term in template.node_terms for one in term.match_expressions or ())
-    return key not in template.node_selector and key not in own
-
-
-def is_required(template: PodTemplate, requirement: Requirement) -> bool:
-    """Whether every term has exactly this condition, as after `require`."""
-    terms = [term for term in template.node_terms if term.match_expressions or term.match_fields]
-    expected = (requirement.key, "In", list(requirement.values))
-    return bool(terms) and all(
-        any((one.key, one.operator, one.values) == expected for one in term.match_expressions or ()) for term in terms
-    )
+    required = (condition.key for term in template.node_terms for condition in term.match_expressions or ())
+    return key not in template.node_selector and key not in required
 
 
 def require(patch: PatchBuilder, spec: Path, template: PodTemplate, requirements: Sequence[Requirement]) -> list[str]:
     """Adds the conditions to every term, or to a new term if there is none; returns the added keys.
 
-    A key in the user's `nodeSelector` or in any term is not added, because it would narrow the user's choice in the
-    remaining terms. `spec` is the path of the pod spec.
+    A key that the user's `nodeSelector` or any term has is not added, because it would restrict the other terms. `spec`
+    is the path of the pod spec.
     """
-    requirements = [each for each in requirements if is_free(template, each.key)]
+    requirements = [requirement for requirement in requirements if is_free(template, requirement.key)]
     path = (*spec, *_REQUIRED)
     if not template.node_terms:
-        added = requirements and patch.add(path, [{"matchExpressions": [each.item for each in requirements]}])
-        return [each.key for each in requirements] if added else []
+        conditions = [requirement.item for requirement in requirements]
+        added = requirements and patch.add(path, [{"matchExpressions": conditions}])
+        return [requirement.key for requirement in requirements] if added else []
     # A term without conditions matches no node, but would match nodes if a condition were added.
     terms = [index for index, term in enumerate(template.node_terms) if term.match_expressions or term.match_fields]
     return [
-        each.key
-        for each in requirements
-        if sum(patch.append((*path, index, "matchExpressions"), each.item, key="key") for index in terms)
+        requirement.key
+        for requirement in requirements
+        if sum(patch.append((*path, index, "matchExpressions"), requirement.item, key="key") for index in terms)
     ]
 
 
@@ -97,9 +88,9 @@ def is_preference(_: str, item: Any) -> bool:
 
 
 def _keys(item: Any) -> set[str]:
-    """The labels in a preference; the argument may be any JSON value."""
+    """The labels in a preference. The argument may be any JSON value."""
     preference = item.get("preference") if isinstance(item, dict) else None
     conditions = preference.get("matchExpressions") if isinstance(preference, dict) else None
     if not isinstance(conditions, list):
         return set()
-    return {str(one.get("key")) for one in conditions if isinstance(one, dict)}
+    return {str(condition.get("key")) for condition in conditions if isinstance(condition, dict)}

@@ -1,7 +1,7 @@
 """The optional parts, and what a part may add to the core.
 
-The core imports only this module, and imports a part's modules when it needs them. A text "package.module:name" is the
-name of an object in a part's module. A part may import any module of the core.
+The core imports a part's modules only when it needs them. Texts such as "package.module:name" name an object in a
+part's module. A part may import any module of the core.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -26,21 +26,19 @@ NAMES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartHook:
-    """A webhook path whose reviews a part answers."""
-
     name: str
     """The name in metrics and in the log."""
     path: str
     option: str = ""
     """The option of `serve` that enables the path; empty if it is always enabled."""
     off: str = ""
-    """The message if the path is not enabled."""
+    """The reply if the path is not enabled."""
     decide: str = ""
     """Decides a review, like `webhook.admission.pipelines.decide`."""
     too_expensive: str = ""
     """Decides about an object that takes too much processor time."""
     answer: str = ""
-    """Builds the reply from the request and the telemetry, for requests other than reviews."""
+    """For requests that are not reviews: builds the reply from the request and the telemetry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +48,10 @@ class PartCheck:
     option: str
     help: str
     kinds: tuple[str, ...]
-    """The kinds, all namespaced. `check` without the option mentions the option when it reads such an object."""
+    """Namespaced kinds. Without the option, `check` mentions the option when it reads an object of these kinds."""
     subject: str
-    """The kinds as text."""
     judge: str
-    """Gets the files and the `JobWorld` of `check`, and returns the function that checks an object."""
+    """Gets the files and the `JobWorld` of `check`; returns the function that checks an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ class RoleRule:
 
 @dataclass(frozen=True, slots=True)
 class ComponentRights:
-    """A component of manifests/components that adds an option of `serve`, and the permissions that it needs."""
+    """A component of manifests/components that enables an option of `serve`, and the permissions for the option."""
 
     component: str
     """Also the name of the component's ClusterRole."""
@@ -80,12 +77,10 @@ class ComponentRights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What a part adds to the core."""
-
     commands: Mapping[str, str] = field(default_factory=dict)
-    """Commands of `mpijob-webhook`, and the functions that run them."""
+    """Commands of `mpijob-webhook`, and their functions."""
     conversions: Mapping[str, str] = field(default_factory=dict)
-    """Commands of `mpijob-webhook convert`, and the functions that run them."""
+    """Commands of `mpijob-webhook convert`, and their functions."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Options of `serve` that enable the part, with their help texts."""
     excludes: Mapping[str, str] = field(default_factory=dict)
@@ -95,14 +90,12 @@ class Part:
     webhooks: str = ""
     """Builds the entries of the webhook configurations that the enabled options need."""
     watched: str = ""
-    """The resources to watch for decisions, if the options enable them."""
+    """The resources that decisions need if the options are enabled."""
     jobs: str = ""
     """A kind of jobs that uses quotas and Kueue, see `webhook.predict.other_jobs`."""
     check: PartCheck | None = None
     start: str = ""
-    """Starts controllers that the options enable. If it returns a function, that is called after each change of
-    policies.
-    """
+    """Starts controllers that the options enable. It may return a function to call after each change of policies."""
 
 
 @cache
@@ -111,11 +104,9 @@ def parts() -> tuple[Part, ...]:
 
 
 def of(options: Set[str]) -> Iterator[Part]:
-    """The parts that these options of `serve` enable."""
     return (part for part in parts() if part.options.keys() & options)
 
 
 @cache
 def options() -> Mapping[str, str]:
-    """The options of `serve` that enable parts, with their help texts."""
     return {option: text for part in parts() for option, text in part.options.items()}

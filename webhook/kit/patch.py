@@ -1,12 +1,11 @@
-"""A JSON patch (RFC 6902) that is correct by construction.
+"""A JSON patch (RFC 6902) whose operations always apply.
 
-Each operation is applied to the builder's copy of the object when it is recorded, so only operations that apply reach
-the API server. If one did not apply, the request would be rejected even under `failurePolicy: Ignore`.
+The API server rejects a request if an operation does not apply, even under `failurePolicy: Ignore`. Therefore the
+builder applies each operation to its copy of the object when it records the operation.
 """
 
 from collections.abc import Mapping
 from functools import lru_cache
-from itertools import repeat
 from typing import Any, Final
 
 import msgspec
@@ -23,14 +22,14 @@ def template_path(role: str) -> Path:
 
 
 class PatchConflict(ValueError):
-    """The object has a different structure at this path than the patch needs; `path` is a JSON pointer."""
+    """The object's structure at this path does not allow the operation. `path` is a JSON pointer."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}")
 
 
 class Addition(msgspec.Struct, frozen=True, gc=False):
-    """An injected value, as the injection requested it. Its operation may also create missing parents."""
+    """An injected value. Its operation may also create missing parents."""
 
     author: str  # the id of the injection
     path: Path  # the path of the value, or of the list if an item was appended
@@ -41,7 +40,7 @@ class Addition(msgspec.Struct, frozen=True, gc=False):
 class PatchBuilder:
     """Records operations on `document`, a decoded JSON object that the builder owns and changes.
 
-    All operations are `add`, and none replaces a user's value. `author` is the id of the current injection. The lists
+    Every operation is an `add` that replaces no value of a user. `author` is the id of the current injection. The lists
     `operations` and `additions` have the same length and order.
     """
 
@@ -59,15 +58,14 @@ class PatchBuilder:
         return [addition.author for addition in self.additions]
 
     def get(self, path: Path) -> Any:
-        """The current value at `path`; None if it does not exist."""
         return _at(self.document, path)
 
     def add(self, path: Path, value: object, *, over: object = None) -> bool:
-        """Adds `value` at `path` unless a value other than null exists; returns whether it was added.
+        """Adds `value` and missing parents at `path` unless a value other than null exists; returns whether it was
+        added.
 
-        The same operation creates missing parents. A value equal to `over`, the default in the CRD's schema, is
-        replaced: the API server has set it because the user set nothing. An annotation for which the object has no room
-        is not added, because the API server would reject the job.
+        `over` is the default in the CRD's schema. A value equal to `over` is replaced, because the API server wrote it
+        for a user who set nothing. An annotation is not added if the annotations would exceed the API server's limit.
         """
         if self._is_out_of_bounds(path) or not self._add(path, value, over):
             return False
@@ -75,7 +73,7 @@ class PatchBuilder:
         return True
 
     def write_own(self, path: Path, value: object) -> None:
-        """Sets an annotation at `path`, or replaces it, if the object has room for it. The operation has no author."""
+        """Sets or replaces an annotation if the object has room for it. The operation has no author."""
         annotations = _at(self.document, path[:-1])
         if _has_room(annotations, path[-1], value) and not self._add(path, value):
             annotations[path[-1]] = value
@@ -95,7 +93,7 @@ class PatchBuilder:
         return True
 
     def _add_with_parents(self, path: Path, value: object) -> bool:
-        """Adds the value and missing parents; PatchConflict with the path of a parent that is not a mapping."""
+        """PatchConflict with the path of a parent that is not a mapping."""
         parent: Any = self.document
         for depth, token in enumerate(path):
             if type(parent) is dict and type(token) is str:
@@ -114,17 +112,17 @@ class PatchBuilder:
         return False
 
     def add_entries(self, path: Path, entries: Mapping[str, str]) -> dict[str, str]:
-        """Adds the entries with missing keys to the mapping at `path`; returns the added entries."""
+        """Adds the entries whose keys are missing; returns the added entries."""
         return {key: value for key, value in entries.items() if self.add((*path, key), value)}
 
     def append(
         self, path: Path, item: dict[str, object] | str, *, key: str | None = "name", is_new: bool = False
     ) -> bool:
-        """Appends `item` to the list at `path` unless it has an item with the same `key`; returns whether it did.
+        """Appends `item` to the list at `path` unless an item has the same `key`; returns whether it was appended.
 
-        Most lists in the MPIJob schema are keyed: two items with the same key would make the whole job invalid. For
-        lists without a key (tolerations, lists of text) `key` is None, and the item is not appended if an equal item
-        exists. With `is_new` the item is appended without a search.
+        Most lists in the MPIJob schema are keyed, and a second item with the same key would make the job invalid. For
+        lists without a key (tolerations, lists of text), `key` is None and equal items count as the same. With `is_new`
+        the item is appended without a search.
         """
         if self._is_out_of_bounds(path):
             return False
@@ -142,7 +140,7 @@ class PatchBuilder:
         return True
 
     def take_back(self, count: int, document: dict[str, Any]) -> None:
-        """Removes all but the first `count` operations; `document` is the object after these."""
+        """Removes all but the first `count` operations. `document` is the object after these operations."""
         self.document = document
         del self.operations[count:], self.additions[count:]
 
@@ -153,14 +151,13 @@ class PatchBuilder:
         self.operations.append({"op": "add", "path": pointer(path), "value": value})
 
 
-@lru_cache(maxsize=512)  # there are a few dozen paths: they depend on injections and policies, not on users
+@lru_cache(maxsize=512)  # injections and policies determine the paths, so there are a few dozen
 def pointer(path: Path) -> str:
-    """The JSON pointer (RFC 6901) of `path`: `~` is escaped before `/`."""
+    """See RFC 6901."""
     return "".join([f"/{escaped(token)}" for token in path])
 
 
 def escaped(token: str | int) -> str:
-    """`token` as a part of a JSON pointer."""
     return str(token).replace("~", "~0").replace("/", "~1")
 
 
@@ -174,22 +171,22 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def _copy(value: object) -> object:
-    """A copy, so that later changes of the document do not affect recorded operations or the caller's value."""
+    """A copy, so that later changes of the document affect neither recorded operations nor the caller's value."""
     return msgspec.to_builtins(value)
 
 
 def _has_room(annotations: Any, key: str | int, value: object) -> bool:
-    others = annotations if type(annotations) is dict else {}
-    if len(f"{others}{key}{value}") <= MAX_ANNOTATIONS_BYTES // 4:
+    existing = annotations if type(annotations) is dict else {}
+    if len(f"{existing}{key}{value}") <= MAX_ANNOTATIONS_BYTES // 4:
         return True  # a character has at most four bytes, and at least one character in `repr`
-    wanted = {**others, key: value}
-    return len("".join(map(str, (*wanted, *wanted.values()))).encode(errors="replace")) <= MAX_ANNOTATIONS_BYTES
+    result = {**existing, key: value}
+    return len("".join(map(str, (*result, *result.values()))).encode(errors="replace")) <= MAX_ANNOTATIONS_BYTES
 
 
 def _is_in(items: list[Any], item: dict[str, object] | str, key: str | None) -> bool:
     if key is None or isinstance(item, str):
         return item in items
-    return item[key] in map(dict.get, [each for each in items if type(each) is dict], repeat(key))
+    return any(isinstance(existing, dict) and existing.get(key) == item[key] for existing in items)
 
 
 def _item(parent: Any, token: str | int, path: Path) -> Any:

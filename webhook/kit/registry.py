@@ -1,6 +1,6 @@
 """Registries of rules and injections. Each module of their package is imported once, sorted by name.
 
-Entries that other packages declare belong to plug-ins. They have no effect until `webhook.plugins` registers them.
+Plug-ins declare entries in other packages. `webhook.plugins` must register them before they have an effect.
 """
 
 import importlib
@@ -12,12 +12,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 
 class Registered(Protocol):
-    """A rule or an injection."""
-
     @property
-    def id(self) -> str:
-        """The name in policies, metrics and messages."""
-        ...
+    def id(self) -> str: ...
 
 
 E = TypeVar("E", bound=Registered)
@@ -33,16 +29,16 @@ class Registry(Mapping[str, E], Generic[E]):
         self._offered: dict[Callable[..., Any], E] = {}
         self.unusable: set[str] = set()
 
-    """Ids of broken plug-ins. Policies may still name them, without effect."""
+    """Ids of broken plug-ins. Policies may still contain these ids, without effect."""
 
     def add(self, entry: E) -> None:
-        """Registers `entry`; RuntimeError if the id is taken."""
+        """RuntimeError if the id is taken."""
         if entry.id in self._entries:
             raise RuntimeError(f"two entries of {self._package} are called {entry.id!r}")
         self._entries[entry.id] = entry
 
     def declare(self, function: Callable[..., Any], entry: E) -> None:
-        """Registers the `entry` of a function in this package; an entry from another package is only stored."""
+        """Registers the entry of a function in this package. An entry from another package is only stored."""
         if function.__module__.startswith(f"{self._package}."):
             self.add(entry)
         else:
@@ -53,7 +49,6 @@ class Registry(Mapping[str, E], Generic[E]):
         return self._offered.get(function) if callable(function) else None
 
     def take_in(self, entry: E) -> None:
-        """Registers a plug-in's entry, after all entries of the package."""
         self._load()
         self.add(entry)
         self._entries = dict(sorted(self._entries.items()))
@@ -78,7 +73,7 @@ class Registry(Mapping[str, E], Generic[E]):
 
 
 def documentation(module: str) -> tuple[str, str]:
-    """(first line, rest) of the docstring of `module`: the summary and the explanation for users."""
+    """The first line of the docstring of `module`, and the rest."""
     text = inspect.cleandoc(importlib.import_module(module).__doc__ or "")
     summary, _, rest = text.partition("\n")
     return summary, rest.strip()

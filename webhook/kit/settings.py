@@ -22,7 +22,7 @@ from webhook.api import duration, names
 
 
 class Action(StrEnum):
-    """What happens to a job with a violation, from strongest to weakest."""
+    """The action for a job with a violation, from strongest to weakest."""
 
     DENY = "deny"
     WARN = "warn"
@@ -30,13 +30,12 @@ class Action(StrEnum):
     OFF = "off"
 
     def at_most(self, ceiling: "Action") -> "Action":
-        """This action, or `ceiling` if that is weaker."""
         order = list(Action)
         return max(self, ceiling, key=order.index)
 
 
 OFF_UNQUOTED: Final = BeforeValidator(lambda value: "off" if value is False else value)
-"""For fields with the choice `off`: YAML 1.1, which kubectl uses, parses an unquoted `off` as false."""
+"""For fields with the choice `off`. YAML 1.1, which kubectl uses, parses an unquoted `off` as false."""
 
 ActionField = Annotated[Action, OFF_UNQUOTED]
 
@@ -44,8 +43,8 @@ ActionField = Annotated[Action, OFF_UNQUOTED]
 _Entries = TypeVar("_Entries", bound=Iterable[str])
 
 
-def each(problem_of: Callable[[str], str | None]) -> AfterValidator:
-    """Rejects a list, or a mapping by its keys, if an entry is invalid; the message names the entry."""
+def valid_entries(problem_of: Callable[[str], str | None]) -> AfterValidator:
+    """Rejects a list or mapping with an invalid entry or key; the message names the entry."""
 
     def check(entries: _Entries) -> _Entries:
         for entry in entries:
@@ -56,8 +55,7 @@ def each(problem_of: Callable[[str], str | None]) -> AfterValidator:
     return AfterValidator(check)
 
 
-ObjectNames = Annotated[tuple[str, ...], each(names.dns_1123_subdomain_problem)]
-"""Valid names of Kubernetes objects."""
+ObjectNames = Annotated[tuple[str, ...], valid_entries(names.dns_1123_subdomain_problem)]
 
 
 def _object_name(name: str) -> str:
@@ -67,7 +65,7 @@ def _object_name(name: str) -> str:
 
 
 ObjectName = Annotated[str, AfterValidator(_object_name)]
-"""A valid name of a Kubernetes object; empty for none."""
+"""Empty for no object."""
 
 
 def _name_in_label(name: str) -> str:
@@ -77,7 +75,7 @@ def _name_in_label(name: str) -> str:
 
 
 NameInLabel = Annotated[str, AfterValidator(_name_in_label)]
-"""A valid name of a Kubernetes object that is also a valid label, like Kueue's queues; empty for none."""
+"""The name of an object that is also a label value, like Kueue's queues; empty for no object."""
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:
@@ -88,7 +86,6 @@ def _labels(labels: dict[str, str]) -> dict[str, str]:
 
 
 Labels = Annotated[dict[str, str], AfterValidator(_labels)]
-"""Valid labels of Kubernetes objects."""
 
 
 _QUALIFIED = re.compile(r"[A-Za-z0-9.*-]+/[A-Za-z0-9._*-]+")
@@ -102,11 +99,11 @@ def _qualified(resources: tuple[str, ...]) -> tuple[str, ...]:
 
 
 ResourceNames = Annotated[tuple[str, ...], AfterValidator(_qualified)]
-"""Names of extended resources, or patterns with `*` for any text."""
+"""`*` matches any text."""
 
 
 def _duration(value: object) -> object:
-    """Gives every invalid duration, also a number without a unit, a message with an example."""
+    """Gives every invalid duration a message with an example."""
     if value is None:
         return None
     accepted = "accepted: 72h, 7d or null"
@@ -121,17 +118,17 @@ def _duration(value: object) -> object:
 
 
 DurationOrNone = Annotated[str | None, BeforeValidator(_duration)]
-"""A valid duration such as 72h or 7d; None for no limit."""
+"""None for no limit."""
 
 
 _NUMBERS = (int, int | None)
 
 
 class Settings(BaseModel):
-    """Base of all settings: frozen, written in camelCase, unknown fields are rejected.
+    """Base of all settings. Users write the fields in camelCase, and unknown fields are rejected.
 
-    Validators are built on first use, because building those of all rules takes a tenth of a second. Defaults alone
-    (`model_construct`) do not need them.
+    Pydantic builds the validators on first use, because those of all rules take a tenth of a second. Defaults alone
+    (`model_construct`) do not need validators.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, defer_build=True)
@@ -139,7 +136,7 @@ class Settings(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _no_number_is_yes(cls, value: Any, info: ValidationInfo) -> Any:
-        """Rejects a Boolean for a number: pydantic would accept unquoted `yes`, which is true in YAML, as 1."""
+        """Rejects a Boolean for a number. pydantic would accept an unquoted `yes`, which is true in YAML, as 1."""
         if isinstance(value, bool) and cls.model_fields[info.field_name or ""].annotation in _NUMBERS:
             raise PydanticKnownError("int_type")
         return value
@@ -151,7 +148,7 @@ class RuleSettings(Settings):
     action: ActionField = Field(Action.DENY, description="The action for a violation: deny, warn, audit or off.")
 
     def on(self, cluster_version: str) -> Self:
-        """The settings for an API server with this version, such as v1.35."""
+        """The settings for an API server of this version, such as v1.35."""
         return self
 
 
@@ -162,7 +159,7 @@ class WarningRuleSettings(RuleSettings):
 
 
 class RangeRuleSettings(RuleSettings):
-    """Settings of a rule with a minimum and a maximum; each rule adds their meaning and defaults."""
+    """Settings of a rule with a minimum and a maximum. Each rule adds their meaning and defaults."""
 
     min: int
     max: int
@@ -187,7 +184,7 @@ class InjectionSettings(Settings):
 
 
 class UncheckedRuleSettings(RuleSettings):
-    """Settings of a rule whose plug-in is broken. A policy may contain them, but they have no effect."""
+    """Settings of a rule whose plug-in is broken. They have no effect."""
 
     model_config = ConfigDict(extra="allow")
 

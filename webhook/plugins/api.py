@@ -1,6 +1,6 @@
 """The API for plug-ins. Names, fields and parameters do not change before the next major version.
 
-The rest of `webhook` is not stable: a plug-in that imports other names may break in any version.
+The rest of `webhook` is not stable: it may change in any version.
 """
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path

@@ -1,7 +1,6 @@
-"""Isolates the service from plug-ins: if a plug-in fails in a review, only its result is left out.
+"""Isolates the service from plug-ins: if a plug-in fails in a review, only its result is missing.
 
-A plug-in gets a copy of the job, so it cannot change the job. If an injection fails, its operations are removed from
-the patch.
+A plug-in gets a copy of the job, so it cannot change the job.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -34,7 +33,7 @@ OnFailure = Callable[[BaseException], None]
 
 
 def rule(entry: Rule, plugin: str, on_failure: OnFailure) -> Rule:
-    """The rule `entry`. If it fails, the job has no violation of it, and the failure is written to the audit log."""
+    """If the rule fails, it reports no violation, and the audit log shows the failure."""
 
     @wraps(entry.check)
     def check(_: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
@@ -58,7 +57,7 @@ def rule(entry: Rule, plugin: str, on_failure: OnFailure) -> Rule:
 
 
 def injection(entry: Injection, plugin: str, on_failure: OnFailure) -> Injection:
-    """The injection `entry`. If it fails, it adds nothing to the patch, and the user is warned."""
+    """If the injection fails, its operations are removed and the user is warned."""
 
     @wraps(entry.inject)
     def inject(_: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
@@ -66,7 +65,7 @@ def injection(entry: Injection, plugin: str, on_failure: OnFailure) -> Injection
         try:
             job = mpijob.decode(ctx.document)
             notes = _all(entry.inject(job, settings, _own(ctx), patch), str)
-            # A value that JSON cannot express fails here, not when the reply is written.
+            # A value that JSON cannot express must fail here, not when the reply is written.
             msgspec.json.encode(patch.operations[done:])
         except PatchConflict as error:
             patch.take_back(done, untyped.decode(before))
@@ -82,8 +81,6 @@ def injection(entry: Injection, plugin: str, on_failure: OnFailure) -> Injection
 
 
 def _holds(form: Form, on_failure: OnFailure) -> Holds:
-    """`form.holds`; False if the plug-in's function fails."""
-
     def holds(key: str, value: Any) -> bool:
         try:
             return bool(form.holds(key, deepcopy(value)))
@@ -95,7 +92,7 @@ def _holds(form: Form, on_failure: OnFailure) -> Holds:
 
 
 def where(error: BaseException) -> str:
-    """The type and the line of an exception. Its text is left out, because it may quote a job."""
+    """The type and the line of an exception. The text is left out because it may quote a job."""
     frames = extract_tb(error.__traceback__)
     at = f" in {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{at}"
@@ -107,7 +104,6 @@ def _own(ctx: Context) -> Context:
 
 
 def _all(results: Iterable[Any], kind: type[T]) -> list[T]:
-    """All results; TypeError if one has a different type."""
     values = list(results)
     if wrong := [value for value in values if not isinstance(value, kind)]:
         raise TypeError(f"a {type(wrong[0]).__name__} instead of a {kind.__name__}")
@@ -115,7 +111,7 @@ def _all(results: Iterable[Any], kind: type[T]) -> list[T]:
 
 
 def _guarded(model: type[Any]) -> type[Any]:
-    """The settings `model`. Any exception of its validators becomes a fault of the policy document."""
+    """Any exception of the model's validators becomes a fault of the policy document."""
 
     def no_other_error(cls: type[Settings], data: Any, handler: Callable[[Any], Any]) -> Any:
         try:

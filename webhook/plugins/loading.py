@@ -1,7 +1,7 @@
-"""Discovers installed plug-ins, and loads those that an administrator names.
+"""Discovers installed plug-ins, and imports those that an administrator names.
 
 A plug-in is a package with entry points. The name of an entry point is the id of a rule or injection; its value is the
-decorated function. Only named plug-ins are imported. Faults are recorded, not raised.
+decorated function. Faults are recorded, not raised.
 """
 
 import json
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ALL: Final = "all"
 VARIABLE: Final = "MPIJOB_WEBHOOK_PLUGINS"
 RESERVED: Final = frozenset({"schema", REQUIRED_INJECTION, PREFIX})
-"""Ids that plug-ins may not use, because findings without a rule, and custom rules, have them."""
+"""Ids that plug-ins may not use. Custom rules, and findings without a rule, have these ids."""
 
 State = Literal["in force", "broken", "not named"]
 _ID: Final = re.compile(r"[a-z](?:[a-z0-9]*-)*[a-z0-9]+")
@@ -37,8 +37,6 @@ _ID: Final = re.compile(r"[a-z](?:[a-z0-9]*-)*[a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """An entry point group."""
-
     kind: Literal["rule", "injection"]
     registry: Registry[Any]
     settings: type[Settings]
@@ -53,7 +51,7 @@ GROUPS: Final[Mapping[str, _Group]] = {
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A package with entry points for this service; also a named package that is not installed."""
+    """A package with entry points for this service, or a named package that is not installed."""
 
     name: str
     version: str = ""
@@ -63,23 +61,21 @@ class Plugin:
     """The ids of the active rules; for a plug-in that is not named, the ids of all its rules."""
     injections: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
-    """Problems. The parts of the plug-in without problems are active."""
+    """Problems. Parts of the plug-in without problems are active."""
 
 
 class PluginFault(Exception):
-    """Why an entry point cannot be used."""
+    pass
 
 
 @dataclass(slots=True)
 class Failures:
-    """How often rules and injections of plug-ins failed in reviews."""
-
     counts: dict[tuple[str, str], int]
     """The number of failures by (kind, id); 0 for each loaded entry without failures."""
     last: dict[tuple[str, str], str]
     """The last failure by (kind, id)."""
     listener: Callable[[str, str, BaseException], None] = lambda *_: None
-    """Called with the kind, the id and the exception of each failure."""
+    """Called with kind, id and exception."""
 
     def note(self, kind: str, entry_id: str, error: BaseException) -> None:
         key = kind, entry_id
@@ -93,7 +89,7 @@ _LOADED: Final[list[Plugin]] = []
 
 
 def normalised(name: str) -> str:
-    """The normalised name of a package (PEP 503)."""
+    """See PEP 503."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
@@ -113,12 +109,12 @@ def loaded() -> tuple[Plugin, ...]:
 def installed() -> tuple[Plugin, ...]:
     """The named plug-ins, then the other installed plug-ins."""
     named = {plugin.name for plugin in _LOADED}
-    others = (
+    not_named = (
         Plugin(name, version, rules=_ids(points, "rule"), injections=_ids(points, "injection"))
         for name, (version, points) in sorted(_installed())
         if name not in named
     )
-    return (*_LOADED, *others)
+    return (*_LOADED, *not_named)
 
 
 def problems() -> dict[str, str]:
@@ -137,7 +133,9 @@ def problems() -> dict[str, str]:
 
 
 def _installed() -> Iterator[tuple[str, tuple[str, tuple["EntryPoint", ...]]]]:
-    """(name, (version, entry points)) of each plug-in package; of two with the same name, only the first."""
+    """(name, (version, entry points)) of each plug-in package. If two packages have the same name, the first one
+    counts.
+    """
     from importlib import metadata  # noqa: PLC0415 - slow, and not needed without plug-ins
 
     seen = set()
@@ -179,7 +177,7 @@ def _load(name: str, version: str, points: "tuple[EntryPoint, ...]") -> Plugin:
 
 
 def _take_in(point: "EntryPoint", group: _Group, plugin: str) -> None:
-    """Registers the object of the entry point; PluginFault if that fails."""
+    """Registers the object of the entry point; PluginFault if the object is unusable."""
     try:
         entry = group.registry.offered(point.load())
     except guard.RAISED as error:
@@ -206,11 +204,14 @@ def _check_id(entry_id: str, group: _Group) -> None:
         raise PluginFault("has a name that is reserved; begin it with the name of your organisation")
     if (existing := group.registry.get(entry_id)) is not None:
         owner = f'the plug-in "{existing.plugin}"' if existing.plugin else "this service"
-        raise PluginFault(f"{owner} already has {_a(group)} with this name; that {group.kind} remains active")
+        article = "an" if group.kind == "injection" else "a"
+        raise PluginFault(
+            f"{owner} already has {article} {group.kind} with this name; that {group.kind} remains active"
+        )
 
 
 def _check_entry(entry: Any, guarded: Any, group: _Group) -> None:
-    """Raises PluginFault if the settings or texts are invalid. They are used outside of reviews too."""
+    """PluginFault if the settings or texts are invalid. They are used outside of reviews too, without a guard."""
     if not (isinstance(entry.settings, type) and issubclass(entry.settings, group.settings)):
         raise PluginFault(f"its settings are not derived from {group.settings.__name__}")
     fields = entry.settings.model_fields
@@ -233,7 +234,3 @@ def _check_entry(entry: Any, guarded: Any, group: _Group) -> None:
         raise PluginFault(f"its settings cannot be used: {guard.where(error)}") from None
     if not summary:
         raise PluginFault("its module has no docstring; users read the first line")
-
-
-def _a(group: _Group) -> str:
-    return "an injection" if group.kind == "injection" else "a rule"

@@ -52,7 +52,7 @@ def injected(
     namespace: str = "team-a",
     view: ClusterView | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
-    """(the changed job, the notes) of a function with the decorator `@injection`; parameters as in `violations`."""
+    """(changed job, notes) of a function with the decorator `@injection`. The parameters are those of `violations`."""
     declared = INJECTIONS.offered(inject)
     if declared is None:
         raise TypeError(f"{inject!r} is not decorated with @injection")

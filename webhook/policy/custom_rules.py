@@ -15,7 +15,6 @@ from webhook.kit.settings import Action, RuleSettings
 from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_EXPRESSION_CHARACTERS, MAX_RULE_TEXT_CHARACTERS
 from webhook.rules import Rule, Violation, shortened
 
-NO_FAULT: Final = Outcome()
 # Raw strings are matched first, because a backslash in them is an ordinary character.
 _NOT_CODE: Final = re.compile(
     r"""[rR][bB]?(?:'{3}.*?'{3}|"{3}.*?"{3}|'[^'\n]*'|"[^"\n]*")"""
@@ -82,20 +81,17 @@ class CustomRule(RuleSettings):
         return self
 
     @cached_property
-    def asked(self) -> Expression:
-        """The expression to evaluate, for `webhook.cel`."""
+    def to_evaluate(self) -> Expression:
         source, match = self.expression or "true", self.match or ""
         of_change = any(mentions(text, name) for text in (source, match) for name in ("oldObject", "request"))
         return Expression(source, match, of_change)
 
     @cached_property
     def needs_namespace(self) -> bool:
-        """Whether the rule reads the Namespace."""
         return any(mentions(text, "namespaceObject") for text in (self.expression or "", self.match or ""))
 
     @cached_property
     def needs_user(self) -> bool:
-        """Whether the rule reads the user who submits the job."""
         sources = (self.expression or "", self.match or "")
         return any(mentions(source, "request") and "userInfo" in source for source in sources)
 
@@ -105,14 +101,12 @@ class CustomRule(RuleSettings):
 
 
 def mentions(source: str, variable: str) -> bool:
-    """Whether the expression reads the variable."""
     return re.search(rf"(?<!\w)(?<!\.)(?<!\.\?){variable}\b", _NOT_CODE.sub("''", source)) is not None
 
 
 def check(_job: MPIJob, settings: CustomRule, ctx: Context) -> Iterator[Violation]:
-    """The violation if the rule's outcome in the context is negative."""
-    outcome = ctx.custom_rules.get(settings.id, NO_FAULT)
-    if outcome.too_large:  # whatever `on_error` is: otherwise a user could avoid the rule by a larger job
+    outcome = ctx.custom_rules.get(settings.id, Outcome())
+    if outcome.too_large:  # also with `onError: skip`: a user could otherwise avoid the rule by a larger job
         fix = "Use fewer variables, labels and so on, and shorter texts."
         yield Violation("spec", outcome.too_large, fix=fix)
     elif outcome.fault:
@@ -125,17 +119,15 @@ def check(_job: MPIJob, settings: CustomRule, ctx: Context) -> Iterator[Violatio
 
 
 def compiled(settings: CustomRule) -> Rule:
-    """The custom rule as a `Rule`."""
     return Rule(id=full_id(settings.id), settings=CustomRule, check=check, since="")
 
 
 def merged(below: list[dict[str, Any]], above: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rules of both documents, unparsed; a rule of `above` replaces a rule of `below` with the same name."""
+    """A rule of `above` replaces a rule of `below` with the same id."""
     return [*({rule["id"]: rule for rule in (*below, *above)}.values())]
 
 
 def each_once(rules: tuple[CustomRule, ...]) -> tuple[CustomRule, ...]:
-    """Raises ValueError if two rules have the same name."""
     seen: set[str] = set()
     for rule in rules:
         if rule.id in seen:
@@ -147,4 +139,4 @@ def each_once(rules: tuple[CustomRule, ...]) -> tuple[CustomRule, ...]:
 CustomRules = Annotated[
     tuple[CustomRule, ...], AfterValidator(each_once), Field(json_schema_extra={"maxItems": MAX_CUSTOM_RULES})
 ]
-"""The maximum in this type is only for editors. `webhook.policy.document` enforces it, for each document alone."""
+"""Editors use the maximum in this type. `webhook.policy.document` enforces it for each document."""

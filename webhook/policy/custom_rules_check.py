@@ -8,13 +8,11 @@ from webhook.kit.settings import Action
 from webhook.policy.document import PolicyDocument, PolicyFault, faults_at
 from webhook.policy.faults import Location
 
-# Errors that occur with any job.
+# Parts of error messages that occur for any job.
 _ALWAYS: Final = ("no matching overload", "is of the type")
 
 
 class Checked(NamedTuple):
-    """The result of `check`."""
-
     faults: tuple[PolicyFault, ...] = ()
     """Reasons to reject the document."""
     notes: tuple[str, ...] = ()
@@ -22,14 +20,15 @@ class Checked(NamedTuple):
 
 
 def sources(document: PolicyDocument) -> list[str]:
-    """The expressions of the document's custom rules, to be tried."""
+    """The expressions of the document's custom rules, in the order of `check`."""
     return [source for _, source in _places(document)]
 
 
 def check(document: PolicyDocument, text: str, outcomes: Sequence[Outcome]) -> Checked:
-    """Problems of the custom rules in the document; `text` is its YAML.
+    """Problems of the custom rules in the document. `text` is its YAML.
 
-    `outcomes` are the trial's outcomes for `sources`. They may be fewer, because an expression can end the trial.
+    `outcomes` are the trial's outcomes for `sources`. An expression can end the trial, so outcomes may be missing at
+    the end.
     """
     faults: list[tuple[Location, str]] = []
     notes: list[str] = []
@@ -44,7 +43,7 @@ def check(document: PolicyDocument, text: str, outcomes: Sequence[Outcome]) -> C
 
 
 def _places(document: PolicyDocument) -> Iterator[tuple[tuple[int, str], str]]:
-    """((index of the rule, setting), source) for each expression."""
+    """((index of the rule, setting), source) of each expression."""
     for index, rule in enumerate(document.custom_rules):
         if rule.action is not Action.OFF:
             for name, source in (("match", rule.match), ("expression", rule.expression)):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal, Protocol
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -19,7 +19,7 @@ from webhook.api import yaml
 from webhook.api.labels import Selector
 from webhook.api.names import closest_name
 from webhook.api.text import visible
-from webhook.kit.custom_rules import PREFIX, is_own
+from webhook.kit.custom_rules import PREFIX, is_custom_id
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
 from webhook.policy import faults
 from webhook.policy.custom_rules import CustomRule, CustomRules
@@ -29,18 +29,18 @@ from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_ENTRIES
 
 
 def beyond(document: Any) -> list[tuple[Location, str]]:
-    """(location, reason) for each part of a YAML document that exceeds a policy's limits; checked first."""
+    """(location, reason) for each list or mapping of a YAML document that exceeds a policy's limits."""
     faults: list[tuple[Location, str]] = []
     places: list[tuple[Location, Any]] = [((), document)]
     for path, value in places:  # the list grows in the loop
         if not isinstance(value, dict | list):
             continue
-        what, most = ("rules", MAX_CUSTOM_RULES) if path == ("rules", PREFIX) else ("entries", MAX_ENTRIES)
-        if len(value) > most:
-            faults.append((path, f"has {len(value):,} {what}, the maximum is {most:,}"))
+        noun, limit = ("rules", MAX_CUSTOM_RULES) if path == ("rules", PREFIX) else ("entries", MAX_ENTRIES)
+        if len(value) > limit:
+            faults.append((path, f"has {len(value):,} {noun}, the maximum is {limit:,}"))
             continue
-        inner = value.items() if isinstance(value, dict) else enumerate(value)
-        places += [((*path, key), each) for key, each in inner]
+        entries = value.items() if isinstance(value, dict) else enumerate(value)
+        places += [((*path, key), entry) for key, entry in entries]
     return faults
 
 
@@ -51,8 +51,8 @@ SshKeys = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519", "operator"]
 
 INJECT_ONLY = "If set, only these of the enabled injections are used: [] for none, null for all."
 
-# Updates by these users are not checked: Kueue starts, stops and restores jobs by updates, and the garbage collector
-# removes finalizers. Rejecting these updates would leak quota or objects.
+# Updates by these users are not checked. Kueue starts, stops and restores jobs by updates, and the garbage collector
+# removes finalizers. A rejected update would leak quota or objects.
 CONTROLLERS = (
     "system:serviceaccount:kueue-system:kueue-controller-manager",
     "system:serviceaccount:openshift-kueue-operator:kueue-controller-manager",
@@ -65,7 +65,7 @@ TOO_EXPENSIVE = "takes too much processor time to read. Make it shorter"
 
 @dataclass(frozen=True, slots=True)
 class PolicyFault:
-    """A mistake in the document; `field` is empty for the document itself, lines start at 1."""
+    """A mistake in the document. `field` is empty for the document itself, lines start at 1."""
 
     field: str
     reason: str
@@ -82,21 +82,12 @@ class PolicyFault:
 
 
 class PolicyError(ValueError):
-    """The document cannot be used. The text has a line per fault; `more` is the number of faults that are left out."""
+    """The document cannot be used. The text has a line per fault; `more` is the number of omitted faults."""
 
     def __init__(self, *faults: PolicyFault, more: int = 0) -> None:
         super().__init__("\n".join([*map(str, faults), *([f"... and {more} more"] if more else [])]))
         self.faults = faults
         self.more = more
-
-
-class Described(Protocol):
-    """The settings of a rule or an injection."""
-
-    @property
-    def settings(self) -> type[Settings]:
-        """The pydantic model of the settings."""
-        ...
 
 
 _OF_SELECTORS: Final = ("matchLabels", "matchExpressions")
@@ -126,7 +117,7 @@ def _names_of_params(params: dict[str, Any]) -> dict[str, Any]:
 
 
 class PolicyDocument(Settings):
-    """The common fields of policy documents; `assemble` adds `rules` and `injections`."""
+    """The common fields of policy documents. `assemble` adds `rules` and `injections`."""
 
     api_version: Literal["policy.training.openshift.io/v1"] = Field(
         API_VERSION, description="The only supported value."
@@ -173,7 +164,7 @@ class PolicyDocument(Settings):
 
     @cached_property
     def selector(self) -> Selector | None:
-        """The parsed `namespaces`; None for all namespaces."""
+        """None for all namespaces."""
         return None if self.namespaces is None else Selector.parse(self.namespaces)
 
     def settings_of_rule(self, rule_id: str) -> RuleSettings:
@@ -182,15 +173,14 @@ class PolicyDocument(Settings):
 
     @property
     def custom_rules(self) -> tuple[CustomRule, ...]:
-        own: tuple[CustomRule, ...] = getattr(self.rules, PREFIX, ())
-        return own
+        custom_rules: tuple[CustomRule, ...] = getattr(self.rules, PREFIX, ())
+        return custom_rules
 
     def settings_of_injection(self, injection_id: str) -> InjectionSettings:
         settings: InjectionSettings = getattr(self.injections, attribute(injection_id))
         return settings
 
     def injects(self, injection_id: str) -> bool:
-        """Whether the injection is enabled."""
         allowed = self.inject_only is None or injection_id in self.inject_only
         return allowed and self.settings_of_injection(injection_id).enabled
 
@@ -200,8 +190,7 @@ class PolicyDocument(Settings):
         return Action.DENY if self.mode == "enforce" else Action(self.mode)
 
 
-def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]) -> type[PolicyDocument]:
-    """The model of a document with the settings of these rules and injections."""
+def assemble(rules: Mapping[str, type[Settings]], injections: Mapping[str, type[Settings]]) -> type[PolicyDocument]:
     return create_model(
         KIND,
         __base__=PolicyDocument,
@@ -240,15 +229,14 @@ def load(text: str | bytes, model: type[PolicyDocument], most: int | None = None
 
 
 def faults_at(located: Sequence[tuple[faults.Location, str]], text: str | bytes) -> list[PolicyFault]:
-    """The faults for (location, reason) pairs, with lines of the document in YAML `text`."""
     lines = yaml.lines(text, to=[location for location, _ in located]) if located else {}
     return [_fault(location, reason, lines) for location, reason in located]
 
 
-def _section(name: str, entries: Mapping[str, Described], description: str, *, custom_rules: bool = False) -> Any:
+def _section(name: str, entries: Mapping[str, type[Settings]], description: str, *, custom_rules: bool = False) -> Any:
     fields: dict[str, Any] = {
-        attribute(key): (entry.settings, Field(default_factory=entry.settings.model_construct, alias=key))
-        for key, entry in entries.items()
+        attribute(key): (settings, Field(default_factory=settings.model_construct, alias=key))
+        for key, settings in entries.items()
     }
     if custom_rules:
         fields[PREFIX] = (CustomRules, Field((), description="Custom rules of the policy, in CEL."))
@@ -257,15 +245,15 @@ def _section(name: str, entries: Mapping[str, Described], description: str, *, c
 
 
 def _names_of(entries: Iterable[str], description: str) -> Any:
-    """A list of these names. As a type, it gives a wrong name a position, and lets editors complete names."""
+    """A list of these names. The type gives a wrong name a position and lets editors complete names."""
     name: Any = Literal.__getitem__(tuple(entries))
     return (tuple.__class_getitem__((name, ...)) | None, Field(None, description=description))
 
 
 def _exemptions(rules: Iterable[str]) -> Any:
-    """A list of exemptions that name only these rules, so that a wrong name has a position."""
-    known: Any = Literal.__getitem__((EVERY_RULE, PREFIX, *rules))
-    rule = Annotated[known, WrapValidator(lambda value, check: value if is_own(value) else check(value))]
+    """A list of exemptions. The type of `rules` gives a wrong rule name a position."""
+    built_in: Any = Literal.__getitem__((EVERY_RULE, PREFIX, *rules))
+    rule = Annotated[built_in, WrapValidator(lambda value, check: value if is_custom_id(value) else check(value))]
     fields: dict[str, Any] = {"rules": (tuple.__class_getitem__((rule, ...)), Exemption.model_fields["rules"])}
     entry = create_model("Exemption", __base__=Exemption, __doc__=Exemption.__doc__, **fields)
     return (
@@ -275,7 +263,6 @@ def _exemptions(rules: Iterable[str]) -> Any:
 
 
 def attribute(entry_id: str) -> str:
-    """The attribute of `rules` or `injections` with the settings of this entry."""
     return entry_id.replace("-", "_")
 
 

@@ -6,14 +6,14 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from webhook.kit.custom_rules import PREFIX, is_own
+from webhook.kit.custom_rules import PREFIX, is_custom_id
 from webhook.kit.settings import Settings
 
 EVERY_RULE = "*"
 REQUIRED_INJECTION = "required-injection"
-"""An exemption may also name this id, which no rule has, to exempt jobs from required injections."""
-# The annotations that request an exemption. It is granted if RBAC allows the user the verb `exempt` on MPIJobs.
-ASKED = "training.openshift.io/exempt"
+"""Not the id of a rule. An exemption with this id exempts jobs from required injections."""
+# The annotations that request an exemption. The user needs the verb `exempt` on MPIJobs (RBAC).
+EXEMPT = "training.openshift.io/exempt"
 REASON = "training.openshift.io/exempt-reason"
 
 SERVICE_ACCOUNT = "system:serviceaccount:"
@@ -29,7 +29,7 @@ def _namespaced(accounts: tuple[str, ...]) -> tuple[str, ...]:
 
 def names_rule(named: Container[str], rule_id: str) -> bool:
     """Whether an exemption with these `named` rules includes the rule."""
-    return rule_id in named or EVERY_RULE in named or (is_own(rule_id) and PREFIX in named)
+    return rule_id in named or EVERY_RULE in named or (is_custom_id(rule_id) and PREFIX in named)
 
 
 class Exemption(Settings):
@@ -57,24 +57,18 @@ class Exemption(Settings):
         return self
 
     def concerns(self, *, namespace: str, username: str, groups: Set[str]) -> bool:
-        """Whether the exemption applies to this request, apart from `rules` and `expires`."""
+        """Whether the exemption applies to a request, without regard to `rules` and `expires`."""
         if self.namespaces and namespace not in self.namespaces:
             return False
         if not (self.users or self.groups or self.service_accounts):
             return True
-        return (
-            username in self.users
-            or any(group in groups for group in self.groups)
-            or username.removeprefix(SERVICE_ACCOUNT).replace(":", "/") in self._accounts(username)
-        )
-
-    def _accounts(self, username: str) -> tuple[str, ...]:
-        return self.service_accounts if username.startswith(SERVICE_ACCOUNT) else ()
+        accounts = (SERVICE_ACCOUNT + account.replace("/", ":") for account in self.service_accounts)
+        return username in self.users or username in accounts or any(group in groups for group in self.groups)
 
     def expired(self, today: date) -> bool:
         return self.expires is not None and self.expires < today
 
 
-def asked_rules(annotations: dict[str, str]) -> tuple[str, ...]:
+def requested_rules(annotations: dict[str, str]) -> tuple[str, ...]:
     """The ids of the rules in a job's exemption request."""
-    return tuple(part.strip() for part in annotations.get(ASKED, "").split(",") if part.strip())
+    return tuple(part.strip() for part in annotations.get(EXEMPT, "").split(",") if part.strip())

@@ -28,16 +28,12 @@ _MAPPING: Final = ", as {key: value}"
 _NO_MAPPING: Final = frozenset({"model_type", "model_attributes_type", "dict_type"})
 
 
-def of(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[Location, str]]:
-    """(location, reason) for each fault that `model` reports; a mistake with several consequences is one fault."""
-    return iter(first(error, model)[0])
-
-
 def first(
     error: ValidationError, model: type[BaseModel], most: int | None = None
 ) -> tuple[list[tuple[Location, str]], int]:
-    """The first `most` faults, and the number of the others.
+    """(location, reason) of the first `most` faults, and the number of the others.
 
+    A mistake with several consequences is one fault.
     A document may have tens of thousands of faults, and each message takes a fraction of a millisecond.
     """
     faults = error.errors(include_url=False)
@@ -61,7 +57,7 @@ def first(
 
 
 def _left_out(faults: Iterable[Any], model: type[BaseModel]) -> Iterator[tuple[Location, Location]]:
-    """(setting, section) for each setting that is indented too little: it is next to its section, which is empty."""
+    """(setting, section) for each setting that is next to its empty section, because it is indented too little."""
     empty = [fault["loc"] for fault in faults if fault["type"] in _NO_MAPPING and fault["input"] is None]
     beside: dict[Location, list[tuple[Location, Collection[str]]]] = {}
     for owner in empty:
@@ -89,7 +85,6 @@ def _reason(fault: Mapping[str, Any], location: Location, model: type[BaseModel]
 
 
 def _of_value(kind: str, value: Any, context: Mapping[str, Any], annotation: Any) -> str:
-    """The message for a value that has the wrong type or exceeds its limits."""
     choices = _QUOTED.findall(str(context.get("expected", ""))) if kind in {"literal_error", "enum"} else []
     if value is None:
         return f"is empty: {_wanted(kind, choices)}, or remove it"
@@ -107,7 +102,6 @@ def _of_value(kind: str, value: Any, context: Mapping[str, Any], annotation: Any
 
 
 def _wanted(kind: str, choices: list[str]) -> str:
-    """The expected type, as text."""
     if choices:
         return choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} or {choices[-1]}"
     if kind in _NO_MAPPING:
@@ -117,7 +111,6 @@ def _wanted(kind: str, choices: list[str]) -> str:
 
 
 def _bound(kind: str, context: Mapping[str, Any]) -> str:
-    """The limit that the value exceeds, as text."""
     match kind:
         case "greater_than_equal":
             return f"must be at least {context['ge']}"
@@ -134,7 +127,6 @@ def _bound(kind: str, context: Mapping[str, Any]) -> str:
 
 
 def _unknown(location: Location, model: type[BaseModel]) -> str:
-    """The message for an unknown setting: where it belongs, or a setting with a similar name."""
     name = str(location[-1])
     if len(location) > 1 and name in _fields(model):
         return "belongs to the document itself: indent it less"
@@ -154,13 +146,12 @@ def _unknown(location: Location, model: type[BaseModel]) -> str:
 
 
 def _like(name: str, settings: Iterable[str]) -> str | None:
-    """The only setting that contains `name`, or else the setting with the most similar name."""
-    whole = [each for each in settings if name and name.casefold() in each.casefold()]
-    return whole[0] if len(whole) == 1 else closest_name(name, settings)
+    """The only setting that contains `name`, or else the most similar setting."""
+    longer = [setting for setting in settings if name and name.casefold() in setting.casefold()]
+    return longer[0] if len(longer) == 1 else closest_name(name, settings)
 
 
 def _as_list(value: Any, annotation: Any) -> str:
-    """A list that the user probably meant by `value`."""
     choices = list(_choices(annotation))
     entries: list[Any] = [value]
     if not isinstance(value, dict):
@@ -174,7 +165,6 @@ def _as_list(value: Any, annotation: Any) -> str:
 
 
 def _as_mapping(value: Any, annotation: Any) -> str:
-    """A mapping that the user probably meant by `value`."""
     fields, corrected = _fields(annotation), dict[str, Any]()
     if isinstance(value, bool) and "enabled" in fields:
         corrected = {"enabled": value}
@@ -202,7 +192,7 @@ def _choices(annotation: Any) -> Iterator[str]:
 
 
 def _at(model: type[BaseModel], location: Location) -> Any:
-    """The type of the value at `location` of a document; None if there is no such setting."""
+    """The type of the value at `location` of a document; None if this setting does not exist."""
     annotation: Any = model
     for part in location:
         if isinstance(part, int):
@@ -221,7 +211,7 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def _fields(annotation: Any) -> dict[str, FieldInfo]:
-    """The fields of the model in `annotation`, by their YAML names."""
+    """By their YAML names."""
     model = _model_in(annotation)
     return {field.alias or name: field for name, field in model.model_fields.items()} if model else {}
 

@@ -1,6 +1,6 @@
 """Compiled policies for reviews; `webhook.server.policy_watch` activates them.
 
-The documents that select a namespace are compiled once per combination.
+Each combination of documents that select a namespace is compiled once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,42 +24,33 @@ from webhook.kit.settings import (
 )
 from webhook.policy import custom_rules, document, layers, store
 from webhook.policy.custom_rules import CustomRule
-from webhook.policy.document import Described, PolicyDocument
+from webhook.policy.document import PolicyDocument
 from webhook.policy.layers import Effective, Layer
 from webhook.policy.limits import MAX_NAMED_DOCUMENTS
 from webhook.rules import Rule
 
 
-@dataclass(frozen=True, slots=True)
-class _StandIn:
-    settings: type[Settings]
-
-
-def with_stand_ins(registry: Registry[Any], unchecked: type[Settings]) -> dict[str, Described]:
-    """The entries of the registry. Entries that cannot be loaded are included, with `unchecked` as settings."""
-    broken = {entry_id: _StandIn(unchecked) for entry_id in registry.unusable}
-    return dict(sorted({**broken, **registry}.items()))
+def _settings(registry: Registry[Any], unchecked: type[Settings]) -> dict[str, type[Settings]]:
+    """The settings of each entry. The settings of a broken entry are `unchecked`."""
+    usable = {entry_id: entry.settings for entry_id, entry in registry.items()}
+    return dict(sorted({**dict.fromkeys(registry.unusable, unchecked), **usable}.items()))
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A compiled policy document."""
-
     document: PolicyDocument
-    """The merged document."""
     rules: tuple[tuple[Rule, RuleSettings, Action], ...]
     """The rules that are not off, with the action that `mode` allows."""
     injections: tuple[tuple[Injection, InjectionSettings], ...]
     sources: Mapping[str, str] = field(default_factory=dict)
     """The source of each value, as in `layers.Effective`."""
     admitted: Admitted = ANYTHING
-    """The values that advice may suggest: no rejecting rule forbids them."""
+    """The values that no rejecting rule forbids. Advice may suggest only these values."""
     layers: tuple[Layer, ...] = field(default=(), compare=False)
-    """The documents of the policy."""
     identity: str = field(default="", compare=False)
     """The documents with their versions; empty for the built-in defaults."""
 
-    def admitted_but(self, excused: frozenset[str]) -> Admitted:
+    def admitted_except(self, excused: frozenset[str]) -> Admitted:
         """The admitted values for a job that is exempt from these rules."""
         limits = (
             rule.admits(settings)
@@ -70,12 +61,10 @@ class Policy:
 
     @cached_property
     def required(self) -> tuple[tuple[Injection, InjectionSettings], ...]:
-        """The `injections` whose values every stored job must have."""
-        return tuple(each for each in self.injections if each[1].required is not Action.OFF)
+        return tuple(entry for entry in self.injections if entry[1].required is not Action.OFF)
 
     @cached_property
     def custom_rules(self) -> tuple[CustomRule, ...]:
-        """The custom rules among `rules`."""
         return tuple(settings for rule, settings, _ in self.rules if isinstance(settings, CustomRule))
 
     def action(self, rule_id: str) -> Action:
@@ -83,7 +72,7 @@ class Policy:
         return self._by_rule[rule_id][1] if rule_id in self._by_rule else Action.OFF
 
     def settings(self, rule_id: str) -> RuleSettings | None:
-        """The settings of the rule; None if it is off."""
+        """None if the rule is off."""
         return self._by_rule[rule_id][0] if rule_id in self._by_rule else None
 
     @cached_property
@@ -93,28 +82,29 @@ class Policy:
 
 @cache
 def policy_model() -> type[PolicyDocument]:
-    """The model of the policy document with every registered rule and injection."""
     return document.assemble(
-        with_stand_ins(rules.REGISTRY, UncheckedRuleSettings),
-        with_stand_ins(injections.REGISTRY, UncheckedInjectionSettings),
+        _settings(rules.REGISTRY, UncheckedRuleSettings),
+        _settings(injections.REGISTRY, UncheckedInjectionSettings),
     )
 
 
 def load_policy(text: str | bytes | None) -> Policy:
-    """The policy in a file's `text`, merged for every namespace; the defaults for None. PolicyError if it is broken."""
+    """The policy for a namespace that every document in `text` selects; the defaults for None.
+
+    PolicyError if a document is broken.
+    """
     return load_policies(text).for_any_namespace()
 
 
 def load_policies(text: str | bytes | None, name: str = "") -> "PolicySet":
-    """The policies in a file's `text`; none for None. PolicyError if a document is broken."""
+    """The policies in `text`; none for None. PolicyError if a document is broken."""
     return PolicySet(() if text is None else store.load_file(name, text, policy_model()))
 
 
 def compiled(effective: Effective) -> Policy:
-    """The policy of a merged document, without rules and injections that are off."""
     merged = effective.document
     configured = [(rule, merged.settings_of_rule(rule.id)) for rule in rules.REGISTRY.values()]
-    configured += [(custom_rules.compiled(own), own) for own in merged.custom_rules]
+    configured += [(custom_rules.compiled(rule), rule) for rule in merged.custom_rules]
     active = []
     for rule, settings in configured:
         action = settings.action.at_most(merged.ceiling)
@@ -126,7 +116,7 @@ def compiled(effective: Effective) -> Policy:
         if merged.injects(injection.id)
     ]
     policy = Policy(merged, tuple(active), tuple(switched_on), effective.sources)
-    return replace(policy, admitted=policy.admitted_but(frozenset()))
+    return replace(policy, admitted=policy.admitted_except(frozenset()))
 
 
 def _identity(kept: Sequence[Layer]) -> str:
@@ -135,8 +125,6 @@ def _identity(kept: Sequence[Layer]) -> str:
 
 
 class PolicySet:
-    """All documents, and the policy that results for a namespace. A reload creates a new set."""
-
     def __init__(self, documents: Sequence[Layer] = (), cluster_version: str = "") -> None:
         self.cluster_version = cluster_version
         """The API server's version, such as v1.35; empty if it is unknown."""
@@ -150,7 +138,7 @@ class PolicySet:
         """The policy of a namespace.
 
         If its labels are unknown, documents that select namespaces are left out. The service never decides about a job
-        without these labels: it reads the Namespace first.
+        without these labels, because it reads the Namespace first.
         """
         labels = namespace.labels if isinstance(namespace, Namespace) else None
         return self._policy(tuple(index for index, layer in enumerate(self.layers) if layer.selects(labels)))
@@ -160,18 +148,15 @@ class PolicySet:
         return self._policy(tuple(range(len(self.layers))))
 
     def merged(self, matching: Sequence[int]) -> Effective:
-        """The merged document of the layers with these indices."""
         key = tuple(matching)
         if key not in self._merged:
             self._merged[key] = layers.merge([self.layers[index] for index in key], policy_model())
         return self._merged[key]
 
     def _policy(self, matching: tuple[int, ...]) -> Policy:
-        """The compiled policy of the layers with these indices."""
-        policy = self._policies.get(matching)
-        if policy is None:
-            policy = self._policies[matching] = self._compiled(matching)
-        return policy
+        if matching not in self._policies:
+            self._policies[matching] = self._compiled(matching)
+        return self._policies[matching]
 
     def _compiled(self, matching: tuple[int, ...]) -> Policy:
         effective = self.merged(matching)
@@ -180,10 +165,6 @@ class PolicySet:
             on_cluster = ((rule, settings.on(self.cluster_version), action) for rule, settings, action in policy.rules)
             policy = replace(policy, rules=tuple(on_cluster))
         self.left_out.update(effective.dropped)
-        kept = self._kept(matching)
+        dropped = {name for name, _ in effective.dropped}
+        kept = tuple(self.layers[index] for index in matching if self.layers[index].name not in dropped)
         return replace(policy, layers=kept, identity=_identity(kept))
-
-    def _kept(self, indices: Sequence[int]) -> tuple[Layer, ...]:
-        """The layers that the merge did not drop."""
-        dropped = {name for name, _ in self.merged(indices).dropped}
-        return tuple(layer for layer in (self.layers[index] for index in indices) if layer.name not in dropped)

@@ -1,9 +1,8 @@
 """Merges the policy documents of a namespace into one document, and records the source of every value.
 
-The defaults come first, then the documents that select the namespace, by ascending priority. A later value replaces an
-earlier one (a list or a mapping of labels is one value). Exemptions, custom rules and params are combined; of two
-custom rules or params with the same name, the later one is used. Documents of equal priority are sorted by name, so the
-result does not depend on the order in which they were read.
+The defaults come first, then the documents that select the namespace, by ascending priority and then by name. A later
+value replaces an earlier one; a list or a mapping of labels is one value. Exemptions, custom rules and params are
+combined. Of two custom rules or params with the same name, the later one is used.
 """
 
 from collections import defaultdict
@@ -19,7 +18,7 @@ from webhook.policy import custom_rules, faults
 from webhook.policy.document import PolicyDocument
 
 DEFAULTS = "built-in default"
-# These fields decide where a document applies and when it wins; they are not part of the merged document.
+# Fields that decide where a document applies and when it wins. The merged document does not have them.
 OWN = frozenset({"apiVersion", "kind", "priority", "namespaces"})
 
 
@@ -28,7 +27,7 @@ DIGITS = 12
 
 
 def digest_of(text: str) -> str:
-    """The SHA-256 of a document's text in hexadecimal, as `sha256sum` shows it for the content of `policy.yaml`."""
+    """The SHA-256 of a document's text in hexadecimal, like the output of `sha256sum` for `policy.yaml`."""
     return sha256(text.encode()).hexdigest()
 
 
@@ -40,7 +39,7 @@ class Layer(msgspec.Struct, frozen=True):
     version: str = ""
     """The ConfigMap's resourceVersion; empty for a file."""
     digest: str = ""
-    """The SHA-256 of the text, in hexadecimal."""
+    """The result of `digest_of`."""
 
     @property
     def identity(self) -> str:
@@ -49,29 +48,26 @@ class Layer(msgspec.Struct, frozen=True):
         return f"{self.name}{version} sha256:{self.digest[:DIGITS]}"
 
     def selects(self, labels: Mapping[str, str] | None) -> bool:
-        """Whether the document applies to a namespace with these labels; `labels` is None if they are unknown."""
+        """Whether the document applies to a namespace with these labels. `labels` is None if they are unknown."""
         selector = self.document.selector
         return selector is None or (labels is not None and selector.matches(labels))
 
 
 class Effective(msgspec.Struct, frozen=True):
-    """The result of a merge."""
-
     document: PolicyDocument
-    """The merged document."""
     sources: Mapping[str, str]
-    """The name of the source layer of each value that is not a default, by path (`rules.gpus.max`)."""
+    """The source layer of each value that is not a default, by path (`rules.gpus.max`)."""
     dropped: tuple[tuple[str, str], ...] = ()
     """(layer, reason) for documents that were left out because the result would be invalid."""
 
 
 def in_order(layers: Iterable[Layer]) -> list[Layer]:
-    """Sorted by ascending priority; equal priorities by name."""
+    """By ascending priority, then by name."""
     return sorted(layers, key=lambda layer: (layer.document.priority, layer.name))
 
 
 def ties(layers: Sequence[Layer]) -> list[tuple[str, str, str]]:
-    """(layer, layer, path) for values that documents of equal priority set differently. The second one wins."""
+    """(layer, layer, path) for values that documents of equal priority set differently. The second layer wins."""
     conflicts = []
     ordered = in_order(layers)
     for index, first in enumerate(ordered):
@@ -87,8 +83,8 @@ def ties(layers: Sequence[Layer]) -> list[tuple[str, str, str]]:
 def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:
     """The merged document of `layers`, which are sorted and select the namespace.
 
-    Each document is valid, but two together may not be: `min` of one may exceed `max` of the other. Then the later
-    document is left out.
+    Two valid documents may contradict each other: `min` of one may exceed `max` of the other. The later document is
+    then left out.
     """
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
@@ -100,7 +96,8 @@ def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:
         try:
             document = model.model_validate(candidate)
         except ValidationError as error:
-            dropped.append((layer.name, "; ".join(reason for _, reason in faults.of(error, model))))
+            reasons, _ = faults.first(error, model)
+            dropped.append((layer.name, "; ".join(reason for _, reason in reasons)))
             continue
         values = candidate
         sources.update((path, layer.name) for path, _ in leaves(ours))
@@ -108,7 +105,7 @@ def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:
 
 
 def written(document: PolicyDocument) -> dict[str, Any]:
-    """The values that the document's author set, without defaults."""
+    """Without defaults."""
     values = document.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {key: value for key, value in values.items() if key not in OWN}
 
@@ -134,7 +131,6 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def leaves(values: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    """(path, value) for each value that a document sets."""
     for key, value in values.items():
         if key in {"rules", "injections"}:
             for entry, settings in value.items():
@@ -149,7 +145,7 @@ def leaves(values: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
 
 
 def may_meet(first: Layer, second: Layer) -> bool:
-    """Whether a namespace can match both selectors; True if that is uncertain."""
+    """Whether a namespace can match both selectors; True if uncertain."""
     by_key: dict[str, list[Requirement]] = defaultdict(list)
     for layer in (first, second):
         selector = layer.document.selector
@@ -159,12 +155,11 @@ def may_meet(first: Layer, second: Layer) -> bool:
 
 
 def _can_hold(requirements: Sequence[Requirement]) -> bool:
-    """Whether the value of one label can meet all requirements."""
-    wanted = [requirement for requirement in requirements if requirement.wanted]
-    if any(not requirement.wanted and requirement.values is None for requirement in requirements):
-        return not wanted
-    choices = [requirement.values for requirement in wanted if requirement.values is not None]
+    positive = [requirement for requirement in requirements if requirement.positive]
+    if any(not requirement.positive and requirement.values is None for requirement in requirements):
+        return not positive
+    choices = [requirement.values for requirement in positive if requirement.values is not None]
     if not choices:
         return True
-    excluded = frozenset[str]().union(*(r.values or () for r in requirements if not r.wanted))
+    excluded = frozenset[str]().union(*(r.values or () for r in requirements if not r.positive))
     return bool(frozenset.intersection(*choices) - excluded)

@@ -7,9 +7,9 @@ MAX_LISTED_CHOICES: Final = 8
 MAX_EXAMPLE_CHARACTERS: Final = 120
 """Characters of an example made from a user's text."""
 MAX_ENTRIES: Final = 1_000
-"""Entries of a list or mapping in a policy; each review reads all of them."""
+"""Entries of a list or mapping in a policy. Each review reads all of them."""
 MAX_EXPRESSION_CHARACTERS: Final = 2_000
-"""Characters of a CEL expression: its compilation cannot be interrupted."""
+"""Characters of a CEL expression. Its compilation cannot be interrupted."""
 MAX_RULE_TEXT_CHARACTERS: Final = 300
 """Characters of a custom rule's message or fix."""
 MAX_CUSTOM_RULES: Final = 100
@@ -19,4 +19,4 @@ MAX_NAMED_DOCUMENTS: Final = 8
 MAX_DOCUMENT_CHARACTERS: Final = 256 * 1024
 """Characters of a policy document."""
 MAX_DOCUMENT_FAULTS: Final = 50
-"""Faults of a broken document that are reported in an Event and in the log."""
+"""Faults of a broken document that an Event and the log report."""

@@ -1,7 +1,7 @@
 """Turns policy ConfigMaps into layers. If a document is broken, its last good text is used.
 
-Each version of the service keeps a copy of the last good texts. A newer version accepts settings that an older version
-cannot read. If a replica of the older version then restarts, it uses the copy of its own version.
+Each version of the service stores its own copy of the last good texts, because an older version cannot read settings of
+a newer one. A replica of the older version uses the copy of its own version when it restarts.
 """
 
 import re
@@ -37,8 +37,6 @@ State = Literal["current", "last-good", "unusable"]
 
 
 class PolicySource(msgspec.Struct, frozen=True):
-    """A policy ConfigMap."""
-
     name: str
     uid: str
     version: str
@@ -48,8 +46,6 @@ class PolicySource(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The result of loading the ConfigMaps."""
-
     layers: tuple[Layer, ...] = ()
     states: Mapping[str, State] = field(default_factory=dict)
     """Which text of each ConfigMap is used: the current one, the last good one, or none."""
@@ -65,7 +61,7 @@ def load(
     model: type[PolicyDocument],
     reader: Callable[[str | None, type[PolicyDocument], int], PolicyDocument] | None = None,
 ) -> Loaded:
-    """Loads every ConfigMap. If a text is broken, the text in `remembered` (by name) is used. Never raises.
+    """Loads every ConfigMap. If a text is broken, its text in `remembered` is used. Never raises.
 
     `reader` replaces `read`.
     """
@@ -74,8 +70,9 @@ def load(
     states: dict[str, State] = {}
     errors: dict[str, str] = {}
     last_good: dict[str, str] = {}
-    for source in sorted(sources, key=lambda each: each.name):
-        for state, text in (("current", source.text), ("last-good", remembered.get(source.name))):
+    for source in sorted(sources, key=lambda source: source.name):
+        texts: dict[State, str | None] = {"current": source.text, "last-good": remembered.get(source.name)}
+        for state, text in texts.items():
             try:
                 loaded = reader(text, model, MAX_DOCUMENT_FAULTS)
             except PolicyError as error:
@@ -83,13 +80,13 @@ def load(
                 continue
             version = source.version if state == "current" else ""
             layers.append(Layer(source.name, loaded, version, digest_of(text or "")))
-            states[source.name] = "current" if state == "current" else "last-good"
+            states[source.name] = state
             last_good[source.name] = text or ""
             break
         else:
             states[source.name] = "unusable"
             if source.name in remembered:
-                last_good[source.name] = remembered[source.name]  # a newer version of the service may read it
+                last_good[source.name] = remembered[source.name]  # a newer version may read it
     return Loaded(tuple(layers), states, errors, last_good)
 
 
@@ -129,7 +126,7 @@ def _of_part(text: str, name: str, model: type[PolicyDocument]) -> Layer:
 def embedded(data: Mapping[str, Any], text: str, path: tuple[str | int, ...]) -> dict[str, Any] | None:
     """The data of the ConfigMap at `path` of the YAML `text`, padded so that line numbers refer to `text`.
 
-    None if the document is not a literal block, so its lines are not lines of `text`.
+    None if the document is not a literal block, whose lines would be lines of `text`.
     """
     document = data.get(KEY)
     line = yaml.lines(text).get((*path, "data", KEY), 0)  # 0 for a file with too many values
@@ -139,7 +136,7 @@ def embedded(data: Mapping[str, Any], text: str, path: tuple[str | int, ...]) ->
 
 
 def misplaced(data: Mapping[str, object]) -> str:
-    """The key that holds a policy document instead of KEY; empty if none does."""
+    """The key that holds a policy document instead of KEY; empty if no key does."""
     if KEY in data:
         return ""
     return next(
@@ -153,10 +150,7 @@ def misplaced(data: Mapping[str, object]) -> str:
 
 
 def read_from(data: Mapping[str, object], model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
-    """The document in a ConfigMap's data; PolicyError if it is broken or has a different key.
-
-    The error lists at most `most` faults.
-    """
+    """PolicyError with at most `most` faults."""
     text = data.get(KEY)
     if KEY not in data and (near := misplaced(data) or closest_name(KEY, data)):
         raise PolicyError(PolicyFault("", f"{MISSING}; rename the key {near}"))
@@ -166,7 +160,6 @@ def read_from(data: Mapping[str, object], model: type[PolicyDocument], most: int
 
 
 def read(text: str | None, model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
-    """The document in a ConfigMap's text; PolicyError if it is broken."""
     if text is None:
         raise PolicyError(PolicyFault("", MISSING))
     if len(text) > MAX_DOCUMENT_CHARACTERS:
@@ -176,22 +169,22 @@ def read(text: str | None, model: type[PolicyDocument], most: int | None = None)
     return document.load(text, model, most)
 
 
-# The prefix of copies. No ConfigMap, and so no policy, has a name with this character.
+# The prefix of copies. ConfigMap names, and so policy names, cannot contain this character.
 _COPY: Final = "_"
 
 
 def remembered_texts(data: Mapping[str, object], version: str = __version__) -> dict[str, str]:
-    """The last good texts, by policy, in the copy of `version`, or else in the copy of the newest other version."""
+    """The last good texts by policy, from the copy of `version`, or else of the newest other version."""
     copies = _copies(data)
     return copies.get(version if version in copies else max(copies, key=_order, default=""), {})
 
 
 def with_remembered(data: Mapping[str, object], copy: Mapping[str, str], version: str = __version__) -> dict[str, str]:
     """`data` with the copy of `version`. Of the other versions only the newest copy is kept, to limit the size."""
-    others = {other: texts for other, texts in _copies(data).items() if other != version}
-    kept = max(others, key=_order, default=None)
-    written = {} if kept is None else _as_data(kept, others[kept])
-    return written | _as_data(version, copy)
+    of_others = {other: texts for other, texts in _copies(data).items() if other != version}
+    newest = max(of_others, key=_order, default=None)
+    kept = {} if newest is None else _as_data(newest, of_others[newest])
+    return kept | _as_data(version, copy)
 
 
 def _as_data(version: str, copy: Mapping[str, str]) -> dict[str, str]:

@@ -1,6 +1,5 @@
-"""Whether a pod gets a token for the API server. The API server decides this when the pod is created.
+"""Predicts if a pod gets a token for the API server (`shouldAutomount`).
 
-`shouldAutomount` of
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/serviceaccount/admission.go
 """
 
@@ -8,14 +7,12 @@ from webhook.api.pod import PodSpec
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, ServiceAccount
 from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 
-DEFAULT_ACCOUNT = "default"
-
 
 def gets_token(pod: PodSpec | None, view: ClusterView, namespace: str) -> bool | Unknown:
-    """The field of the pod decides, or else the field of its account. UNKNOWN is true: a token is assumed."""
+    """The pod's field overrides its ServiceAccount's field. UNKNOWN is truthy, so callers assume a token."""
     if pod is not None and pod.automount_service_account_token is not None:
         return pod.automount_service_account_token
-    name = (pod and (pod.service_account_name or pod.service_account)) or DEFAULT_ACCOUNT
+    name = (pod and (pod.service_account_name or pod.service_account)) or "default"
     account = view.get(SERVICE_ACCOUNTS, (namespace, name))
     if account is UNKNOWN:
         return UNKNOWN

@@ -1,9 +1,8 @@
 """The networks that Multus will attach to a pod, and the devices that these networks use.
 
-Network Resources Injector rejects a pod that names a missing NetworkAttachmentDefinition. If the definition of an
-attached network names a device, the injector adds one such device to the first container, unless a container already
-requests it (network-resources-injector `pkg/webhook/webhook.go`). The injector runs after admission by Kueue, so Kueue
-does not count these devices.
+Network Resources Injector rejects a pod that names a missing NetworkAttachmentDefinition. If a definition names a
+device that no container requests, the injector adds one to the first container (network-resources-injector
+`pkg/webhook/webhook.go`). The injector runs after admission by Kueue, so Kueue does not count these devices.
 """
 
 from collections import Counter
@@ -21,17 +20,19 @@ from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.kit.context import Context
 
 _LENGTH: Final = 36
-"""Characters of a network's name in a message: two names of 63 characters do not fit into a warning."""
+"""Characters of a network's name in a message, because two names of 63 characters do not fit into a warning."""
 
 
 @dataclass(slots=True)
 class Attachments:
-    """For one template: the networks in its annotation, the added networks, and why other networks cannot be added."""
+    """The networks of one template."""
 
     text: str
+    """The annotation that lists the networks `there`."""
     there: list[Network] = field(default_factory=list)
     added: list[Network] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    """Why other networks cannot be added."""
 
     @property
     def extended(self) -> str:
@@ -39,8 +40,8 @@ class Attachments:
         return networks.extended(self.text, self.added)
 
 
-def attachments(text: str, wanted: Iterable[Network], ctx: Context) -> Attachments:
-    """The networks of a template with this annotation, after the missing ones of `wanted` are added."""
+def attachments(text: str, required: Iterable[Network], ctx: Context) -> Attachments:
+    """Adds the `required` networks to a template whose annotation is `text`."""
     result = Attachments(text)
     try:
         result.there = networks.parse(text)
@@ -49,7 +50,7 @@ def attachments(text: str, wanted: Iterable[Network], ctx: Context) -> Attachmen
         return result
     attached = {network.within(ctx.namespace) for network in result.there}
     interfaces = {_interface(network, place): network for place, network in enumerate(result.there, start=1)}
-    for network in wanted:
+    for network in required:
         key = network.within(ctx.namespace)
         if key in attached:
             continue
@@ -70,7 +71,7 @@ def attachments(text: str, wanted: Iterable[Network], ctx: Context) -> Attachmen
 
 
 def devices(attached: Iterable[Network], ctx: Context) -> Counter[str] | None:
-    """The number of each device that these networks use; None if a network is unknown or its device name is invalid."""
+    """The number of each device that the networks use; None if a network is unknown or its device name is invalid."""
     counted: Counter[str] = Counter()
     for network in attached:
         definition = ctx.view.get(NETWORK_ATTACHMENT_DEFINITIONS, network.within(ctx.namespace))
@@ -84,7 +85,7 @@ def devices(attached: Iterable[Network], ctx: Context) -> Counter[str] | None:
 
 
 def listed(attached: Sequence[Network], *, room: int) -> str:
-    """The names that fit into `room` characters, at least the first, and the number of the remaining networks."""
+    """The names that fit into `room` characters, at least one, and the number of the other networks."""
     shown: list[str] = []
     for network in attached:
         name = _shortened(str(network))
@@ -99,5 +100,5 @@ def _shortened(name: str) -> str:
 
 
 def _interface(network: Network, place: int) -> str:
-    """The interface in the annotation, else Multus' default for the position in the list (multus-cni `pkg/multus`)."""
+    # Multus names interfaces by their position in the annotation (multus-cni `pkg/multus`).
     return network.interface or f"net{place}"

@@ -1,9 +1,8 @@
-"""When a job is terminated, or its users are notified, for running too long.
+"""The time limits of a running job. At a limit, the job is terminated or its users are notified.
 
-The launcher's Job is the clock, because its deadline ends the MPIJob. Time is measured from its `startTime`,
-which each resume resets. The limit is the Job's `activeDeadlineSeconds`; a later change of the MPIJob is not copied to
-the Job (kubernetes `pkg/controller/job/job_controller.go`). With `timeout-action: notify-only` the time in the
-annotation `timeout` is measured by the same clock, but does not end the job.
+The launcher's Job has the limit (`activeDeadlineSeconds`) and the start (`startTime`, reset by each resume). The
+operator does not copy a later change of the MPIJob to the Job (kubernetes `pkg/controller/job/job_controller.go`). With
+`timeout-action: notify-only` the annotation `timeout` has a second limit, which does not end the job.
 """
 
 import math
@@ -21,12 +20,12 @@ FIELD: Final = "activeDeadlineSeconds"
 
 
 class Deadline(msgspec.Struct, frozen=True):
-    """A time limit of a launcher: its length, and its start in seconds since 1970."""
+    """`started` is in seconds since 1970."""
 
     seconds: int
     started: float
     ends_job: bool
-    """Whether the job is terminated at the deadline; otherwise users are only notified."""
+    """False if users are only notified."""
 
     @property
     def near(self) -> float:
@@ -43,7 +42,7 @@ def deadlines(job: JobLife, launcher: Launcher | None) -> list[Deadline]:
         return []
     if launcher.suspended or launcher.ended or job.over or job.leaving or not job.managed_here:
         return []
-    # A limit of more than 68 years is never reached, and some clocks cannot represent it.
+    # Some clocks cannot represent a limit of more than 68 years.
     limit = launcher.limit if launcher.limit is not None and launcher.limit <= duration.MAX_SECONDS else None
     current = [Deadline(limit, launcher.started, ends_job=True)] if limit is not None else []
     if job.told_after is not None and (limit is None or job.told_after < limit):
@@ -53,24 +52,24 @@ def deadlines(job: JobLife, launcher: Launcher | None) -> list[Deadline]:
 
 def remaining(job: JobLife, launcher: Launcher | None, now: float) -> float | None:
     """The seconds until the job is terminated; None if no limit currently applies to it."""
-    return next((max(0.0, each.end - now) for each in deadlines(job, launcher) if each.ends_job), None)
+    return next((max(0.0, deadline.end - now) for deadline in deadlines(job, launcher) if deadline.ends_job), None)
 
 
 def in_words(job: JobLife, launcher: Launcher | None, now: float) -> str:
-    """A line for the user about the job's remaining time; empty if the job has ended or has no limit."""
+    """The job's remaining time, as a line for the user; empty if the job has ended or has no limit."""
     if job.over:
         return ""
-    counting = deadlines(job, launcher)
-    if not counting:
+    current = deadlines(job, launcher)
+    if not current:
         limit = job.limit if launcher is None or launcher.owner != job.uid else launcher.limit
         if limit is None:
             return ""
         return f"its limit of {duration.spell(limit)} starts with the launcher, and again after each suspension"
     lines = []
-    for each in counting:
-        left = duration.spell(math.ceil(max(0.0, each.end - now)))
-        what = f"is terminated ({FIELD})" if each.ends_job else f"has used its requested time ({TIMEOUT})"
-        lines.append(f"{left} of {duration.spell(each.seconds)} left: at {moment(each.end)} it {what}")
+    for deadline in current:
+        left = duration.spell(math.ceil(max(0.0, deadline.end - now)))
+        effect = f"is terminated ({FIELD})" if deadline.ends_job else f"has used its requested time ({TIMEOUT})"
+        lines.append(f"{left} of {duration.spell(deadline.seconds)} left: at {moment(deadline.end)} it {effect}")
     return "; ".join(lines)
 
 

@@ -1,12 +1,12 @@
 """The accelerators that a pod gets, by extended resources and by claims (dynamic resource allocation).
 
-As an extended resource, a device class has two names: the name in its `extendedResourceName` field, and
-`deviceclass.resource.kubernetes.io/` followed by the name of the class. A claim for the class matches a pattern of
+A device class has two names as an extended resource: its field `extendedResourceName`, and
+`deviceclass.resource.kubernetes.io/` with the name of the class. A claim for the class matches a pattern of
 accelerators if either name matches.
 https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#extended-resource
 
-With a ResourceClaimTemplate, each pod gets a separate claim. Pods that name the same ResourceClaim share it, so the
-number of devices of each pod is unknown. The number is also unknown if the template or the class cannot be read.
+A pod's number of accelerators is unknown if the ResourceClaimTemplate or the class cannot be read. It is also unknown
+if pods share a ResourceClaim.
 """
 
 import re
@@ -30,24 +30,24 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView
 from webhook.kit.context import Context
 
 _CLAIM_COUNT: Final = "count/resourceclaims.resource.k8s.io"
-# Quotas charge this maximum of a claim (`AllocationResultsMaxSize`) for "all devices of a node".
+# A quota counts the maximum of a claim for "all devices of a node" (`AllocationResultsMaxSize`).
 _MOST_DEVICES: Final = 32
 _SPECIAL: Final = re.compile(r"([*?\[])")
 
 
 class Devices(msgspec.Struct, frozen=True, gc=False):
-    """The minimum and maximum number of accelerators; the maximum is None if it is unknown."""
+    """The minimum and maximum number of accelerators. `most` is None if unknown."""
 
     least: int = 0
     most: int | None = 0
-    asked: int = 0
-    """The number to compare with limits: the largest of several choices, or the minimum if the number is unknown."""
+    requested: int = 0
+    """The number to compare with limits: the maximum, or the minimum if the maximum is unknown."""
     by_claim: bool = False
-    """Whether any of the accelerators are requested by claims."""
+    """True if claims request some of the accelerators."""
 
     @property
-    def known(self) -> int:
-        """The exact number; 0 if it is uncertain."""
+    def exact(self) -> int:
+        """0 if the number is uncertain."""
         return self.least if self.least == self.most else 0
 
 
@@ -56,12 +56,12 @@ class Reason(msgspec.Struct, frozen=True):
 
     why: str
     fix: str
-    known: bool = True
-    """False if the cluster's objects could not be read; such a claim does not cause a rejection."""
+    certain: bool = True
+    """False if the cluster's objects could not be read. The rule then only warns."""
 
 
 def names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
-    """The patterns of accelerators, and the extended resources of device classes that the patterns match."""
+    """The patterns, and the extended resources of the device classes that match a pattern."""
     return ctx.once(_names, patterns)
 
 
@@ -69,37 +69,37 @@ def _names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
     classes = ctx.view.all(DEVICE_CLASSES)
     if classes is UNKNOWN:
         return patterns
-    matching = (
-        each
-        for each in classes.values()
-        if accelerators.is_accelerator(accelerators.DEVICE_CLASS + each.name, patterns)
+    return patterns + tuple(
+        _SPECIAL.sub(r"[\1]", device_class.extended_resource)
+        for device_class in classes.values()
+        if device_class.extended_resource
+        and accelerators.is_accelerator(accelerators.DEVICE_CLASS + device_class.name, patterns)
     )
-    resources = (each.extended_resource for each in matching)
-    return (*patterns, *(_SPECIAL.sub(r"[\1]", name) for name in resources if name))
 
 
 def backed(name: str, ctx: Context) -> bool:
-    """Whether a device class backs the extended resource; nodes do not list such a resource."""
+    """True if the extended resource belongs to a device class. Nodes do not list these resources."""
     return name.startswith(accelerators.DEVICE_CLASS) or name in ctx.once(_extended_resources, ctx.view)
 
 
 def _extended_resources(view: ClusterView, _: Context) -> frozenset[str]:
-    """The extended resources of all device classes."""
     classes = view.all(DEVICE_CLASSES)
-    return frozenset(() if classes is UNKNOWN else (each.extended_resource for each in classes.values()))
+    return frozenset(
+        () if classes is UNKNOWN else (device_class.extended_resource for device_class in classes.values())
+    )
 
 
 def asking(template: PodTemplate, ctx: Context) -> list[tuple[str, Container]]:
-    """(path in the template, container) for containers that request resources with a domain; cached per review."""
+    """(path in the template, container) for containers that request resources with a domain."""
     return ctx.once(_asking, template)
 
 
 def _asking(template: PodTemplate, _: Context) -> list[tuple[str, Container]]:
-    return accelerators.asking_for_devices(template)
+    return accelerators.containers_with_devices(template)
 
 
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
-    """The accelerators of a pod of this template, cached per review; `patterns` match their resources."""
+    """The accelerators of a pod. `patterns` are the resources of accelerators."""
     cached = ctx.once(_by_patterns, template)
     if (result := cached.get(patterns)) is None:
         result = cached[patterns] = _of_pod(template, patterns, ctx)
@@ -107,7 +107,6 @@ def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> De
 
 
 def _by_patterns(_: PodTemplate, __: Context) -> dict[tuple[str, ...], Devices]:
-    """The cache that `of_pod` fills in. It stays small: rules and policies have few patterns."""
     return {}
 
 
@@ -115,18 +114,18 @@ def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> D
     requested, claims = ctx.once(_requested, template), _claims(template)
     if not requested and not claims:
         return Devices()
-    wanted = names(patterns, ctx)
-    matching = [name for name in requested if accelerators.is_accelerator(name, wanted)]
-    counted = _counted(template, wanted) if matching else 0
+    resources = names(patterns, ctx)
+    matching = [name for name in requested if accelerators.is_accelerator(name, resources)]
+    extended = _extended(template, resources) if matching else 0
     if not claims:
-        return Devices(counted, counted, counted)
+        return Devices(extended, extended, extended)
     claimed = list(_claimed(template, patterns, ctx))
-    most = [each.most for each in claimed]
+    most = [request.most for request in claimed]
     return Devices(
-        least=counted + sum(each.least for each in claimed),
-        most=None if None in most else counted + sum(each or 0 for each in most),
-        asked=counted + sum(each.asked for each in claimed),
-        by_claim=any(each.least != 0 or each.most != 0 for each in claimed),
+        least=extended + sum(request.least for request in claimed),
+        most=None if None in most else extended + sum(number or 0 for number in most),
+        requested=extended + sum(request.requested for request in claimed),
+        by_claim=any(request.least != 0 or request.most != 0 for request in claimed),
     )
 
 
@@ -134,54 +133,49 @@ def _requested(template: PodTemplate, ctx: Context) -> set[str]:
     return accelerators.extended_resources([container for _, container in asking(template, ctx)])
 
 
-def _counted(template: PodTemplate, wanted: tuple[str, ...]) -> int:
-    """The accelerators requested as extended resources."""
-    return accelerators.pod_total(template, lambda container: accelerators.accelerators(container, wanted))
+def _extended(template: PodTemplate, resources: tuple[str, ...]) -> int:
+    return accelerators.pod_total(template, lambda container: accelerators.accelerators(container, resources))
 
 
 def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> str:
     """The quota resource for all accelerators of a pod; empty unless one request of one claim has all of them."""
-    if accelerators.pod_total(template, lambda container: accelerators.accelerators(container, names(patterns, ctx))):
+    if _extended(template, names(patterns, ctx)):
         return ""
     matching = []
     for claim in _claims(template):
-        name = (claim and claim.resource_claim_template_name) or ""
-        claim_template = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
-        if not isinstance(claim_template, ResourceClaimTemplate):
+        requests = _requests((claim and claim.resource_claim_template_name) or "", ctx.namespace, ctx.view)
+        if requests is None:
             return ""
-        requests = claim_template.requests
-        matching += [each for each in requests if any(_bounds(one, patterns, ctx) != (0, 0) for one in each)]
+        matching += [
+            choices for choices in requests if any(_bounds(choice, patterns, ctx) != (0, 0) for choice in choices)
+        ]
     choices = matching[0] if len(matching) == 1 else ()
     certain = len(choices) == 1 and _bounds(choices[0], patterns, ctx)[1] is not None
     return f"{choices[0].device_class}{accelerators.DEVICES_OF_CLASS}" if certain else ""
 
 
 def of_each(replica: ReplicaSpec | None, patterns: tuple[str, ...], ctx: Context) -> int:
-    """The number of accelerators that a pod of this role requests."""
-    return 0 if replica is None else of_pod(replica.template, patterns, ctx).asked
+    """`Devices.requested` of a pod of this role."""
+    return 0 if replica is None else of_pod(replica.template, patterns, ctx).requested
 
 
 def charges(claim_templates: Iterable[str], ctx: Context) -> tuple[Charge, ...]:
-    """The quota use of a pod's claims; for an unknown template it does not include devices.
+    """The quota use of a pod's claims, without the devices of unknown templates.
 
     https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/quota/v1/evaluator/core/resource_claims.go
     """
-    result = []
-    for name in claim_templates:
-        template = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
-        requests = template.requests if isinstance(template, ResourceClaimTemplate) else ()
-        result.append(Charge(ObjectTraits(), _claim_usage(requests)))
-    return tuple(result)
+    return tuple(
+        Charge(ObjectTraits(), _claim_usage(_requests(name, ctx.namespace, ctx.view) or ())) for name in claim_templates
+    )
 
 
 def by_claims(templates: Iterable[str], namespace: str, view: ClusterView) -> Iterator[tuple[str, int]]:
-    """(name in metrics, number) of the accelerators from the claims of a pod; uncertain numbers are left out.
+    """(name in metrics, number) of a pod's claimed accelerators; uncertain numbers are left out.
 
-    If a request has several choices, the first is used: the scheduler prefers it.
+    If a request has several choices, the scheduler prefers the first.
     """
     for name in templates:
-        template = view.get(RESOURCE_CLAIM_TEMPLATES, (namespace, name))
-        for first, *_ in template.requests if isinstance(template, ResourceClaimTemplate) else ():
+        for first, *_ in _requests(name, namespace, view) or ():
             metric = accelerators.name_in_metrics(accelerators.DEVICE_CLASS + first.device_class)
             if metric and first.count and not first.admin:
                 yield metric, first.count
@@ -205,9 +199,9 @@ def uncounted(
 ) -> dict[Reason, dict[int, str]]:
     """The claims with an unknown number of accelerators, by reason, as {index: name}.
 
-    With `others`, a claim also counts as unknown if its DeviceClass has no accelerators and is not in `others`. If
-    `patterns` is None, the result has the claims with an unknown number of devices of any kind, without shared claims:
-    quotas charge a shared claim only once.
+    If `others` is not None, the result also has claims for classes that are neither accelerators nor in `others`. If
+    `patterns` is None, the result has the claims with an unknown number of devices of any kind. Shared claims are then
+    left out, because quotas count them only once.
     """
     unknown: dict[Reason, dict[int, str]] = {}
     for index, claim in enumerate(_claims(template)):
@@ -230,14 +224,13 @@ def _unknown(
         return _unseen(RESOURCE_CLAIM_TEMPLATES.kind, name, template)
     if patterns is None:
         return None
-    for choice in (choice for each in template.requests for choice in each):
+    for choice in (choice for choices in template.requests for choice in choices):
         if reason := _vague(choice, name, patterns, ctx) or _foreign(choice, patterns, ctx, others):
             return reason
     return None
 
 
 def _vague(choice: DeviceChoice, template: str, patterns: tuple[str, ...], ctx: Context) -> Reason | None:
-    """Why the number of accelerators of a choice is unknown."""
     least, most = _bounds(choice, patterns, ctx)
     if most is not None:
         return None
@@ -252,7 +245,6 @@ def _vague(choice: DeviceChoice, template: str, patterns: tuple[str, ...], ctx: 
 def _foreign(
     choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context, others: Collection[str] | None
 ) -> Reason | None:
-    """Why the DeviceClass is not allowed: it has no accelerators and is not in `others`."""
     if others is None or choice.admin or choice.device_class in others or _bounds(choice, patterns, ctx) != (0, 0):
         return None
     why = f'its DeviceClass ("{choice.device_class}") is not allowed'
@@ -265,7 +257,13 @@ def _unseen(kind: str, name: str, answer: Answer) -> Reason:
         return Reason(f'its {called} ("{name}") does not exist', "Check the name: the pods wait until it exists.")
     plural = f"{kind}{'es' if kind.endswith('s') else 's'}"
     fix = "Keep within the limits: its devices are not counted here."
-    return Reason(f"{plural} cannot be read", fix, known=False)
+    return Reason(f"{plural} cannot be read", fix, certain=False)
+
+
+def _requests(claim_template: str, namespace: str, view: ClusterView) -> Sequence[tuple[DeviceChoice, ...]] | None:
+    """For each request of the claim template, the choices; None if the template is unknown or missing."""
+    template = view.get(RESOURCE_CLAIM_TEMPLATES, (namespace, claim_template))
+    return template.requests if isinstance(template, ResourceClaimTemplate) else None
 
 
 def _claims(template: PodTemplate) -> Sequence[PodResourceClaim | None]:
@@ -273,22 +271,19 @@ def _claims(template: PodTemplate) -> Sequence[PodResourceClaim | None]:
 
 
 def _claimed(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Iterator[Devices]:
-    """The devices of each request in the pod's claims."""
     for claim in _claims(template):
         if claim is None:
             continue
-        name = claim.resource_claim_template_name or ""
-        claim_template = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
-        if not isinstance(claim_template, ResourceClaimTemplate):
+        requests = _requests(claim.resource_claim_template_name or "", ctx.namespace, ctx.view)
+        if requests is None:
             yield Devices(most=None)
-            continue
-        for choices in claim_template.requests:
+        for choices in requests or ():
             bounds = [_bounds(choice, patterns, ctx) for choice in choices]
             most = [most for _, most in bounds]
             yield Devices(
                 least=min(least for least, _ in bounds),
-                most=None if None in most else max(each or 0 for each in most),
-                asked=max(least if most is None else most for least, most in bounds),
+                most=None if None in most else max(number or 0 for number in most),
+                requested=max(least if most is None else most for least, most in bounds),
             )
 
 
@@ -303,8 +298,8 @@ def _bounds(choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context) -> tu
 
 
 def _is_accelerator(device_class: str, patterns: tuple[str, ...], ctx: Context) -> bool | None:
-    """Whether the class is one of accelerators; None if this depends on the DeviceClass, which cannot be read."""
+    """None if only the DeviceClass could show this, and the DeviceClass cannot be read."""
     if accelerators.is_accelerator(accelerators.DEVICE_CLASS + device_class, patterns):
         return True
-    known = ctx.view.get(DEVICE_CLASSES, device_class)
-    return accelerators.is_accelerator(known.extended_resource, patterns) if isinstance(known, DeviceClass) else None
+    stored = ctx.view.get(DEVICE_CLASSES, device_class)
+    return accelerators.is_accelerator(stored.extended_resource, patterns) if isinstance(stored, DeviceClass) else None

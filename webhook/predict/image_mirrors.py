@@ -1,11 +1,10 @@
 """The registries from which OpenShift nodes pull an image, according to the cluster's mirror sets.
 
-Of all sources that contain an image, the longest is used, as in the nodes' registries.conf. A digest mirror set does
-not apply to tags, and a tag mirror set does not apply to digests.
+Nodes use the longest source that contains the image. Digest mirror sets apply only to digests, tag mirror sets only to
+tags.
 https://github.com/containers/image/blob/v5.36.2/docs/containers-registries.conf.5.md
 """
 
-from collections.abc import Iterator
 from enum import Enum, auto
 
 from webhook.api import images
@@ -22,41 +21,38 @@ class TagSource(Enum):
     """Where a tag is pulled from if only the image's digests are mirrored."""
 
     ITSELF = auto()  # the registry that the image names
-    NOBODY = auto()  # no registry: the mirror set forbids the registry that the image names
+    NOBODY = auto()  # the mirror set forbids that registry
 
 
 def any_digests(view: ClusterView) -> bool:
-    """Whether the cluster certainly has a digest mirror set."""
+    """False also if the mirror sets are unknown."""
     sets = view.all(IMAGE_DIGEST_MIRROR_SETS)
     return sets is not UNKNOWN and bool(sets)
 
 
 def tag_source(reference: ImageReference, view: ClusterView) -> TagSource | None:
-    """Where a tag is pulled from if only the image's digests are mirrored; None for other images, or if unknown."""
+    """None for other images, or if unknown."""
     if reference.digest is not None:
         return None
     digests, tags = view.all(IMAGE_DIGEST_MIRROR_SETS), view.all(IMAGE_TAG_MIRROR_SETS)
     if digests is UNKNOWN or tags is UNKNOWN or not digests:
         return None
-    by_digest = [*_holding(reference, (source for each in digests.values() for source in each.sources))]
+    by_digest = [
+        source for mirror_set in digests.values() for source in mirror_set.sources if _holds(source, reference)
+    ]
     if not by_digest:
         return None
-    longest = max(len(each.source) for each in by_digest)
-    for source in _holding(reference, (source for each in tags.values() for source in each.sources)):
-        if len(source.source) >= longest:
-            return None
-    never = any(each.never_asked for each in by_digest if len(each.source) == longest)
+    longest = max(len(source.source) for source in by_digest)
+    by_tag = (source for mirror_set in tags.values() for source in mirror_set.sources if _holds(source, reference))
+    if any(len(source.source) >= longest for source in by_tag):
+        return None
+    never = any(source.never_asked for source in by_digest if len(source.source) == longest)
     return TagSource.NOBODY if never else TagSource.ITSELF
 
 
-def _holding(reference: ImageReference, sources: Iterator[MirroredSource]) -> Iterator[MirroredSource]:
-    """The mirrored sources that contain the image."""
-    registry = reference.registry.lower()
-    for each in sources:
-        if not each.mirrors:
-            continue
-        if each.source.startswith("*."):
-            if registry.endswith(each.source[1:].lower()):
-                yield each
-        elif images.in_registry(reference, each.source):
-            yield each
+def _holds(source: MirroredSource, reference: ImageReference) -> bool:
+    if not source.mirrors:
+        return False
+    if source.source.startswith("*."):
+        return reference.registry.lower().endswith(source.source[1:].lower())
+    return images.in_registry(reference, source.source)

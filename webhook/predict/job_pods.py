@@ -1,8 +1,7 @@
 """The pods that the operator will create for a job, and their requests in its namespace.
 
-The operator copies `resources`, `overhead` and `runtimeClassName` of a template unchanged (mpi-operator `newWorker` and
-`newLauncherPodTemplate`). The API server then fills in the defaults of LimitRanges, and the overhead of the
-RuntimeClass.
+The operator copies a template's resource fields unchanged (mpi-operator `newWorker`, `newLauncherPodTemplate`). The API
+server then adds the defaults of LimitRanges and the overhead of the RuntimeClass.
 """
 
 from collections.abc import Iterator
@@ -23,27 +22,24 @@ from webhook.kit.context import Context
 
 
 class _Additions(msgspec.Struct, frozen=True):
-    """The cluster's additions to pods of a template."""
-
     defaults: Defaults
     overhead: Amounts | None
-    known: bool
+    complete: bool
     """False if the cluster may add more."""
 
 
 class JobPods(msgspec.Struct, frozen=True, dict=True):
-    """The pods of one role. Quantities are parsed on first use."""
+    """The pods of one role. `template` is without the cluster's additions."""
 
     role: str
     path: str
     count: int
     template: PodTemplate
-    """The template as the user wrote it."""
     additions: _Additions
 
     @cached_property
     def resources(self) -> PodResources:
-        """The resources as the API server will store them; if some are `disputed`, the least that the pods may get."""
+        """The resources that the API server will store; for `disputed` ones, the minimum that the pods may get."""
         filled_in, overhead = self.additions.defaults, self.additions.overhead
         resources = self._written.with_defaults(requests=filled_in.requests, limits=filled_in.limits)
         return resources if overhead is None else resources.with_overhead(overhead)
@@ -51,7 +47,7 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
     @property
     def certain(self) -> bool:
         """False if the cluster may add requests or limits that cannot be predicted."""
-        return self.additions.known and not self.disputed
+        return self.additions.complete and not self.disputed
 
     @cached_property
     def disputed(self) -> frozenset[str]:
@@ -66,7 +62,7 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def by_default(self) -> Iterator[tuple[int, str]]:
-        """(index of the container, resource) for each default that LimitRanges add."""
+        """(index of the container, resource) of each default from LimitRanges."""
         filled_in = {**self.additions.defaults.requests, **self.additions.defaults.limits}
         if not filled_in:
             return
@@ -76,12 +72,12 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def requests(self) -> dict[str, Quantity]:
-        """The requests of one pod, including overhead."""
+        """For one pod, including overhead."""
         return pod_resources.requests(self.resources)
 
     @cached_property
     def limits(self) -> dict[str, Quantity]:
-        """The limits of one pod, including overhead."""
+        """For one pod, including overhead."""
         return pod_resources.limits(self.resources)
 
     @cached_property
@@ -98,9 +94,9 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
 
 
 def job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
-    """The launcher, then the workers, as after the job is resumed; a role without pods is left out.
+    """The launcher, then the workers, including the pods of a suspended job. A role without pods is left out.
 
-    The result is empty if another controller manages the job: that controller creates the pods elsewhere.
+    Empty if another controller manages the job.
     """
     return ctx.once(_job_pods, job)
 
@@ -115,10 +111,10 @@ def _job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
         count = 1 if role == LAUNCHER else job.workers
         if not count:
             continue
-        known, overhead = ranges is not UNKNOWN, None
+        complete, overhead = ranges is not UNKNOWN, None
         if name := replica.template.spec and replica.template.spec.runtime_class_name:
             runtime = ctx.view.get(RUNTIME_CLASSES, name)
-            known = known and runtime is not UNKNOWN
+            complete = complete and runtime is not UNKNOWN
             overhead = runtime.overhead if isinstance(runtime, RuntimeClass) else None
-        result.append(JobPods(role, path, count, replica.template, _Additions(filled_in, overhead, known)))
+        result.append(JobPods(role, path, count, replica.template, _Additions(filled_in, overhead, complete)))
     return tuple(result)

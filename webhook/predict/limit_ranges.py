@@ -1,4 +1,4 @@
-"""Pods of a template, and volume claims created for them, that violate the LimitRanges of their namespace.
+"""The amounts in a pod template that violate the LimitRanges of its namespace.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/limitranger/admission.go
 (`PodValidateLimitFunc`, `PersistentVolumeClaimValidateLimitFunc`)
@@ -24,20 +24,20 @@ Amount = Quantity | None
 Written = ResourceRequirements
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """The request and limit of one resource in a container, a pod or a claim."""
+class RequestAndLimit(msgspec.Struct, frozen=True):
+    """The amounts of one resource in a container, a pod or a claim."""
 
     path: str
-    """The path of its `limits` and `requests`, below the template."""
+    """The path of `limits` and `requests`, below the template."""
     name: str
     request: Amount
     limit: Amount
     own_request: bool = True
-    """Whether the user set the request; otherwise it follows the limit."""
+    """False if the request follows the limit."""
     own_limit: bool = True
-    """Whether the user set the limit."""
+    """False if the limit is a default."""
     several: bool = False
-    """Whether both are sums over several containers."""
+    """True if both are sums over several containers."""
 
     def fitting(self, allowed: Bounds) -> Fit | None:
         """Amounts within these bounds that the user could request instead."""
@@ -50,7 +50,7 @@ class OutOfBounds(msgspec.Struct, frozen=True):
     """A broken bound."""
 
     kind: str
-    asked: Asked
+    amounts: RequestAndLimit
     bound: Bound
     bounds: Bounds
     fit: Fit | None
@@ -60,27 +60,30 @@ class OutOfBounds(msgspec.Struct, frozen=True):
 
 
 class NoLimit(msgspec.Struct, frozen=True):
-    """A container's default limit is missing, is below its request, or differs from it although both must be equal."""
+    """A container's limit, which the user did not set, makes the pod invalid.
 
-    asked: Asked
+    The limit is missing, is below the request, or differs from the request although both must be equal.
+    """
+
+    amounts: RequestAndLimit
     fit: Fit | None
 
 
 class AbovePod(msgspec.Struct, frozen=True):
-    """After defaults are filled in, containers have more of a resource than the pod's own `resources` allow."""
+    """With defaults, containers have more of a resource than the pod's own `resources` allow."""
 
     path: str
     """The path of the amount to change, below the template."""
     amount: Quantity
-    """The sum of the containers' requests, or the limit of one of them."""
+    """The sum of the containers' requests, or the limit of one container."""
     most: Quantity
-    """The amount of the pod as a whole."""
+    """The amount in the pod's own `resources`."""
     requested: bool
-    """Whether `amount` and `most` are requests; otherwise they are limits."""
+    """True if `amount` and `most` are requests, False if they are limits."""
 
 
 class HugePagesAlone(msgspec.Struct, frozen=True):
-    """A container gets huge pages by default, but neither the CPU nor the memory that huge pages require."""
+    """A container gets huge pages by default, but neither CPU nor memory. The API server requires one of the two."""
 
     path: str
     name: str
@@ -95,7 +98,7 @@ def faults(
 ) -> Iterator[Fault]:
     """The faults of containers, pods and claims; `resources` and `disputed` as in `JobPods`."""
     of_containers, of_pods, of_claims = (bounds(ranges, kind) for kind in (CONTAINER, POD, CLAIM))
-    written = [each.resources or Written() for each in (*template.containers, *template.init_containers)]
+    written = [container.resources or Written() for container in (*template.containers, *template.init_containers)]
     alone = len(written) == 1
     without_limit = set()
     for container, wrote in zip(resources.containers, written, strict=True):
@@ -120,21 +123,21 @@ def faults(
             if name in _POD_LEVEL and (name in resources.requests or name in resources.limits):
                 request = resources.requests.get(name, requests.get(name))
                 limit = resources.limits.get(name, limits.get(name))
-                amounts = Asked("spec.resources", name, request, limit, own_request=request != limit)
+                amounts = RequestAndLimit("spec.resources", name, request, limit, own_request=request != limit)
             elif alone and name in without_limit:
                 continue  # the fix for the container is within these bounds too
             elif alone:
                 amounts = _of_container(resources.containers[0], written[0], name)
                 both = own & of_containers.get(name, _UNBOUND)[0]
             else:
-                amounts = Asked("spec.containers", name, requests.get(name), limits.get(name), several=True)
+                amounts = RequestAndLimit("spec.containers", name, requests.get(name), limits.get(name), several=True)
             yield from _broken(POD, amounts, own, both, sources)
     if of_claims:
         yield from _claims(template, of_claims)
 
 
-def _of_container(container: ContainerResources, wrote: Written, name: str) -> Asked:
-    return Asked(
+def _of_container(container: ContainerResources, wrote: Written, name: str) -> RequestAndLimit:
+    return RequestAndLimit(
         f"{container.path}.resources",
         name,
         container.requests.get(name),
@@ -144,8 +147,8 @@ def _of_container(container: ContainerResources, wrote: Written, name: str) -> A
     )
 
 
-def _without_limit(amounts: Asked) -> bool:
-    """Whether the container's defaults make the pod invalid (`validateResourceRequirements`)."""
+def _without_limit(amounts: RequestAndLimit) -> bool:
+    # kubernetes `validateResourceRequirements`
     if amounts.own_limit or amounts.request is None:
         return False
     if amounts.limit is None:
@@ -165,7 +168,7 @@ def _huge_pages_alone(container: ContainerResources, wrote: Written) -> Iterator
 def _above_pod(
     template: PodTemplate, resources: PodResources, written: list[Written], disputed: frozenset[str]
 ) -> Iterator[AbovePod]:
-    """Amounts that exceed the pod's own `resources` only because of defaults (`validatePodResourceConsistency`)."""
+    # kubernetes `validatePodResourceConsistency`
     before = pod_resources.container_requests(pod_resources.of_template(template))
     for name, amount in pod_resources.container_requests(resources).items():
         most = resources.requests.get(name)
@@ -179,7 +182,6 @@ def _above_pod(
 
 
 def _claims(template: PodTemplate, of_claims: Mapping[str, Sourced]) -> Iterator[OutOfBounds]:
-    """The faults of claims. Only their requests are checked."""
     for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
         if claim := volume.ephemeral and volume.ephemeral.volume_claim_template:
             path = f"spec.volumes[{index}].ephemeral.volumeClaimTemplate.spec.resources"
@@ -187,10 +189,13 @@ def _claims(template: PodTemplate, of_claims: Mapping[str, Sourced]) -> Iterator
             requests = read_amounts(wrote.requests)
             for name, (own, sources) in of_claims.items():
                 request = requests.get(name)
-                yield from _broken(CLAIM, Asked(path, name, request, request), own, own, sources)
+                # LimitRanger checks only the requests of claims.
+                yield from _broken(CLAIM, RequestAndLimit(path, name, request, request), own, own, sources)
 
 
-def _broken(kind: str, amounts: Asked, own: Bounds, allowed: Bounds, sources: tuple[str, ...]) -> Iterator[OutOfBounds]:
-    """The violated bounds of `own`. Suggested amounts are within all bounds of `allowed`."""
+def _broken(
+    kind: str, amounts: RequestAndLimit, own: Bounds, allowed: Bounds, sources: tuple[str, ...]
+) -> Iterator[OutOfBounds]:
+    """The violated bounds of `own`, with fixes within the bounds of `allowed`."""
     for bound in own.broken(amounts.request, amounts.limit):
         yield OutOfBounds(kind, amounts, bound, own, amounts.fitting(allowed), sources)

@@ -7,7 +7,7 @@ MAX_FAULTS_PER_JOB: Final = 100
 MAX_MOUNT_SUGGESTIONS: Final = 5
 """Volume names that a review suggests."""
 MAX_TEMPLATE_ANNOTATIONS_BYTES: Final = 256 * 1024
-"""Bytes of all annotations of a template: the API server accepts no more."""
+"""Bytes of all annotations of a template. The API server accepts no more."""
 MAX_GPUS_PER_NODE_TRIED: Final = 1024
 """GPUs per node tried for a suggestion."""
 MAX_WORKERS_TRIED: Final = 2**31 - 1
@@ -15,7 +15,7 @@ MAX_WORKERS_TRIED: Final = 2**31 - 1
 MAX_SHOWN_RDMA_DEVICES: Final = 3
 """RDMA resources named in a message."""
 MAX_CACHED_DEFAULTS: Final = 64
-"""Namespace defaults for which the charge of a pod shape is cached."""
+"""Sets of namespace defaults for which the quota use of a pod is cached."""
 MAX_OTHER_QUOTAS: Final = 5
 """Additional quotas named in a message."""
 MAX_TOPOLOGIES_TRIED: Final = 4

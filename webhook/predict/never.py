@@ -41,7 +41,7 @@ def _beyond_queue(job: MPIJob, ctx: Context, resources: Collection[str], label: 
     for obstacle in obstacles(ctx.view, behind, sets, config):
         shortages = [short for short in obstacle.shortages if short.pair.resource in resources]
         if shortages:
-            short = max(shortages, key=lambda each: each.capacity)
-            of, whole = short.pair.resource, kueue.plus(short.before, short.asked)
-            has, needed = kueue.text(of, short.capacity), kueue.text(of, whole)
-            yield f"ClusterQueue {behind.name} has at most {has} {of}, and the job would need {needed}"
+            short = max(shortages, key=lambda shortage: shortage.capacity)
+            resource, whole = short.pair.resource, kueue.plus(short.before, short.requested)
+            has, needed = kueue.text(resource, short.capacity), kueue.text(resource, whole)
+            yield f"ClusterQueue {behind.name} has at most {has} {resource}, and the job would need {needed}"

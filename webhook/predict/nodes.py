@@ -1,4 +1,4 @@
-"""Facts about all nodes together. They are computed once for each change of the shapes, not for each review."""
+"""Facts about all nodes together. They are computed once for each change of the node shapes, not for each review."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
@@ -16,12 +16,12 @@ _KARPENTER: Final = "karpenter.sh/"
 
 
 class AllNodes(msgspec.Struct, frozen=True):
-    """What at least one node has."""
+    """The nodes of a cluster that has at least one."""
 
     labels: frozenset[str]
-    """The keys that any node has."""
+    """The label keys that any node has."""
     taints: Mapping[str, tuple[Taint, ...]]
-    """The taints of nodes that have a device, by device."""
+    """By device: the taints of the nodes that have the device."""
     kubelet: tuple[int, int]
     """The newest kubelet version. The API server is at least as new:
     https://kubernetes.io/releases/version-skew-policy/#kubelet
@@ -35,19 +35,19 @@ class AllNodes(msgspec.Struct, frozen=True):
 
 
 def node_shapes(view: ClusterView) -> Collection[NodeShape]:
-    """The distinct shapes of nodes; empty if nodes are unknown."""
+    """Empty if nodes are unknown."""
     groups = view.groups(NODES)
     return () if groups is UNKNOWN else groups.keys()  # type: ignore[return-value]  # NODES groups by shape
 
 
 def counted_shapes(view: ClusterView) -> list[tuple[NodeShape, int]]:
-    """Each shape of nodes with the number of its nodes; empty if nodes are unknown."""
+    """(shape, number of its nodes); empty if nodes are unknown."""
     groups = view.groups(NODES)
     return [] if groups is UNKNOWN else [(shape, len(nodes)) for shape, nodes in groups.items()]  # type: ignore[misc]
 
 
 def all_nodes(view: ClusterView) -> AllNodes | Unknown:
-    """UNKNOWN also if the cluster has no nodes: a later node may have any label."""
+    """UNKNOWN also for a cluster without nodes: a later node may have any label."""
     groups = view.groups(NODES)
     return of_names(groups, _together) if groups is not UNKNOWN and groups else UNKNOWN
 

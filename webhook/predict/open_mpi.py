@@ -1,9 +1,7 @@
-"""Whether Open MPI is certain to refuse more ranks than slots.
+"""Predicts that Open MPI refuses to start more ranks than slots.
 
-The answer is uncertain if an option or variable may change the number of slots in release 4 or 5: a rank file, for
-example, lets release 4 put several ranks on one slot. The two releases read different settings, and only the path of
-`mpirun` may show which MPI an image has.
-
+The image may have release 4 or 5, which read different settings. The prediction is uncertain if an option or variable
+may change the number of slots in either release: for example, a rank file lets release 4 put several ranks on one slot.
 https://docs.open-mpi.org/en/v5.0.x/launching-apps/scheduling.html
 """
 
@@ -13,10 +11,10 @@ from webhook.api.mpirun import HOSTFILE, Invocation
 from webhook.api.mpirun_options import HOSTS
 from webhook.api.pod import Container
 
-# horovodrun is missing: it may start a different MPI, or none.
+# horovodrun is left out, because it may start a different MPI, or none.
 _PROGRAMS: Final = frozenset(("mpirun", "mpiexec", "orterun"))
 _OTHER_MPI: Final = ("hydra", "impi", "intel", "mpich", "mvapich")
-# These options do not change how many ranks a host takes.
+# These options do not change the number of ranks on a host.
 _NEUTRAL: Final = frozenset(
     (
         *("allow-run-as-root", "bind-to", "bind-to-core", "bind-to-socket", "c", "display-allocation", "display-map"),
@@ -36,7 +34,7 @@ _FOLDERS: Final = ("/etc", "/home", "/opt", "/root", "/usr")
 
 
 def is_certain_to_refuse(container: Container, call: Invocation) -> bool:
-    """Whether `call`, which starts more ranks than slots, is the container's only program and certainly fails."""
+    """True if `call`, which starts more ranks than slots, is the container's only program and certainly fails."""
     if not is_all_that_runs(container, call) or not call.refuses or call.options is None:
         return False
     if container.env_from or _mounts_settings(container):
@@ -50,7 +48,7 @@ def is_certain_to_refuse(container: Container, call: Invocation) -> bool:
 
 
 def is_all_that_runs(container: Container, call: Invocation) -> bool:
-    """Whether the container runs only `call`, and the path of the program names no MPI other than Open MPI."""
+    """True if the container runs only `call`, and the program's path names no MPI other than Open MPI."""
     path = (container.command or ("",))[0]
     program = path.rpartition("/")[2]
     return program in _PROGRAMS and program == call.program and not any(name in path.lower() for name in _OTHER_MPI)
@@ -58,23 +56,17 @@ def is_all_that_runs(container: Container, call: Invocation) -> bool:
 
 def _is_neutral(name: str, values: tuple[str, ...]) -> bool:
     if any("$(" in value for value in values):
-        return False  # Kubernetes replaces $(NAME) by the value of a variable
+        return False  # Kubernetes replaces $(NAME) with the value of a variable
     if name in HOSTS:
         return values == (HOSTFILE,)
     if name in _PARAMETERS:
-        return _is_transport(values[0])
+        return values[0].startswith(_TRANSPORTS)
     return name in _NEUTRAL or (name == "map-by" and "".join(values) in _MAPPED_BY)
 
 
-def _is_transport(parameter: str) -> bool:
-    return parameter.startswith(_TRANSPORTS)
-
-
 def _reads_hostfile(container: Container, call: Invocation) -> bool:
-    """Release 5 reads the hostfile only if an option or a variable names it.
-
-    Otherwise it starts as many ranks as the launcher's node has cores.
-    """
+    # Release 5 reads the hostfile only if an option or a variable names it. Otherwise, it starts as many ranks as the
+    # launcher's node has cores.
     named = any(name in HOSTS for name, _ in call.options or ())
     return named or any(_is_ours(variable.name, variable.value) for variable in container.env or ())
 
@@ -85,7 +77,7 @@ def _is_ours(name: str, value: object) -> bool:
 
 def _is_harmless(name: str) -> bool:
     _, is_parameter, parameter = name.partition("_MCA_")
-    return not is_parameter or _is_transport(parameter)
+    return not is_parameter or parameter.startswith(_TRANSPORTS)
 
 
 def _mounts_settings(container: Container) -> bool:

@@ -1,4 +1,4 @@
-"""The pod of each role as the operator creates it, to be tried in a dry run against an API server.
+"""The pod of each role as the operator creates it. The caller submits the pods to an API server in a dry run.
 
 https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/mpi_job_controller.go (`newWorker`,
 `newLauncherPodTemplate`, `setupSSHOnPod`)
@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from webhook.api import mpijob, mpirun, operator_env
-from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 from webhook.api.untyped import at, mapping
 
 _LABELS: Final = "training.kubeflow.org/"
@@ -21,23 +21,19 @@ _SCRIPTS: Final = (("hostfile", 0o444), ("discover_hosts.sh", 0o555))
 
 
 def of_job(document: Mapping[str, Any], name: str) -> dict[str, dict[str, Any]]:
-    """The pods of a job by role, as JSON. `document` is the job as the API server would store it.
+    """The pods of a job by role, as JSON; empty for jobs of other controllers. Raises ShapeError for an invalid job.
 
-    Roles without replicas and jobs of other controllers have no pods. Raises ShapeError for an invalid job.
+    `document` is the job as the API server would store it.
     """
     job = mpijob.apply_operator_defaults(mpijob.decode(msgspec.json.encode(document)))
     if not job.managed_here:
         return {}
+    return {role: _pod(role, replica, job, document, name) for role, _, replica in job.replicas() if replica.replicas}
+
+
+def _pod(role: str, replica: ReplicaSpec, job: MPIJob, document: Mapping[str, Any], name: str) -> dict[str, Any]:
     namespace = at(document, "metadata").get("namespace") or ""
-    return {
-        role: _pod(role, job, at(document, "spec", "mpiReplicaSpecs", role, "template"), name, namespace)
-        for role, _, replica in job.replicas()
-        if replica.replicas
-    }
-
-
-def _pod(role: str, job: MPIJob, template: Mapping[str, Any], name: str, namespace: str) -> dict[str, Any]:
-    policy = next(replica.restart_policy for found, _, replica in job.replicas() if found == role)
+    template = at(document, "spec", "mpiReplicaSpecs", role, "template")
     host = f"{name}-launcher" if role == LAUNCHER else f"{name}-worker-0"
     labels = {"operator-name": "mpi-operator", "job-name": name, "job-role": role.lower()}
     if role == WORKER or job.spec.run_launcher_as_worker:
@@ -46,7 +42,7 @@ def _pod(role: str, job: MPIJob, template: Mapping[str, Any], name: str, namespa
         **at(template, "spec"),
         "hostname": host,
         "subdomain": name,
-        "restartPolicy": "Never" if policy == "ExitCode" else policy,
+        "restartPolicy": "Never" if replica.restart_policy == "ExitCode" else replica.restart_policy,
     }
     if spec.get("hostNetwork"):
         spec["dnsPolicy"] = "ClusterFirstWithHostNet"
@@ -62,7 +58,6 @@ def _pod(role: str, job: MPIJob, template: Mapping[str, Any], name: str, namespa
 
 
 def _connect(spec: dict[str, Any], role: str, job: MPIJob, name: str) -> None:
-    """Adds keys, hostfile and variables to the first container, and runs sshd in a worker without a command."""
     folder = job.spec.ssh_auth_mount_path
     keys: dict[str, Any] = {"secretName": f"{name}-ssh", "items": [{"key": key, "path": path} for key, path in _KEYS]}
     if folder == _ROOTS_KEYS:

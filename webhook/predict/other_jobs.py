@@ -1,6 +1,6 @@
 """The kinds of jobs besides MPIJobs that use quotas and Kueue. Optional parts of the service add these kinds.
 
-In the reservations of quota such a job has the name `<kind>/<name>`. The name of an MPIJob contains no slash.
+Quota reservations name another job `<kind>/<name>`, and an MPIJob `<name>`, which contains no slash.
 """
 
 from collections.abc import Callable
@@ -24,14 +24,13 @@ class JobRecord(Protocol):
 
     @property
     def over(self) -> bool:
-        """Whether the job has ended and uses no more quota."""
+        """True if the job has ended and uses no more quota."""
 
 
 class PodsMade(Protocol):
-    """The pods in a namespace that belong to jobs of a kind."""
+    """Counts the existing pods of a job's role."""
 
-    def of(self, name: str, role: str) -> int:
-        """The number of the job's existing pods of a role."""
+    def of(self, name: str, role: str) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +39,14 @@ class OtherJobs:
 
     kind: str
     framework: str
-    """Its name in Kueue's list of frameworks."""
+    """The kind's name in Kueue's list of frameworks."""
     jobs: Resource[ByNamespace, Any]
-    """A store of `JobRecord`s."""
+    """Stores `JobRecord`s."""
     pods: Resource[ByNamespace, Any]
     made: Callable[[Context], PodsMade | None]
     """Returns the pods in the context's namespace; None if they are unknown."""
     objects: Callable[[int], tuple[Charge, ...]]
-    """Returns the objects created for a job with this number of roles: the job itself, and all except its pods."""
+    """Returns the quota use of a job with this number of roles, except the use of its pods."""
 
 
 @cache
@@ -57,16 +56,16 @@ def all_kinds() -> tuple[OtherJobs, ...]:
 
 def of_job(job: MPIJob) -> OtherJobs | None:
     """The kind that this MPIJob represents; None for a real MPIJob."""
-    return next((each for each in all_kinds() if each.kind == job.kind), None)
+    return next((other for other in all_kinds() if other.kind == job.kind), None)
 
 
 def holder(job: MPIJob) -> str:
-    """The job's name in the reservations of quota."""
+    """The job's name in quota reservations."""
     other = of_job(job)
     return f"{other.kind}/{job.metadata.name}" if other else job.metadata.name
 
 
 def of_holder(holder: str) -> tuple[OtherJobs, str] | None:
-    """The kind and the name of a job with this name in the reservations of quota; None for an MPIJob."""
+    """(kind, name) of the job with this name in quota reservations; None for an MPIJob."""
     kind, slash, name = holder.partition("/")
-    return next(((each, name) for each in all_kinds() if each.kind == kind), None) if slash else None
+    return next(((other, name) for other in all_kinds() if other.kind == kind), None) if slash else None

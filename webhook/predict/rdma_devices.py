@@ -1,8 +1,7 @@
-"""The RDMA device that a pod should request, and the number, from the nodes that could run the pod.
+"""The name and number of the RDMA devices that a pod should request, computed from the nodes that could run the pod.
 
 Some device plugins offer shares of an adapter; a pod needs one share (k8s-rdma-shared-dev-plugin). Others offer whole
-adapters or virtual functions, usually as many as there are accelerators or a fixed multiple. A pod that requests half
-of a node's accelerators then gets half of its adapters.
+adapters or virtual functions; a pod with half of a node's accelerators then gets half of its adapters.
 """
 
 from collections.abc import Collection
@@ -21,32 +20,32 @@ from webhook.predict.scheduler import demands
 HUGEPAGES: Final = "hugepages-2Mi"
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """The administrator's settings for the devices."""
+class DeviceSettings(msgspec.Struct, frozen=True):
+    """The administrator's settings."""
 
     resource: str
     """Empty to use the device that the nodes have."""
-    known: tuple[str, ...]
+    rdma_devices: tuple[str, ...]
     """Names and patterns of all RDMA devices."""
     shared: tuple[str, ...]
-    """Names and patterns of shared devices; a pod needs one."""
+    """Names and patterns of shared devices."""
     accelerators: tuple[str, ...]
     per_accelerator: int | None
     per_pod: int | None
 
 
 class Undecided(Exception):
-    """The device or the number is unknown; the message says why."""
+    """The message says why the device or the number is unknown."""
 
 
 def holding(pods: JobPods, shapes: Collection[NodeShape]) -> list[NodeShape]:
     """The node shapes that meet the pods' requests and conditions. Taints are ignored."""
-    wanted = demands(pods.template, pods.requests, None)
-    return [shape for shape in shapes if all(demand.met(shape) for demand in wanted)]
+    required = demands(pods.template, pods.requests, None)
+    return [shape for shape in shapes if all(demand.met(shape) for demand in required)]
 
 
-def choose(settings: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tuple[str, int]:
-    """(resource, number) for each pod. `shapes` are the node shapes that could run the pods; empty if unknown."""
+def choose(settings: DeviceSettings, pods: JobPods, shapes: Collection[NodeShape]) -> tuple[str, int]:
+    """(resource, number) for one pod. `shapes` are the node shapes that could run the pods; empty if unknown."""
     resource = settings.resource or _only_one(settings, shapes)
     requested = {name: amount for name, amount in pods.requests.items() if is_accelerator(name, settings.accelerators)}
     accelerators = sum(quantity.whole(amount) for amount in requested.values())
@@ -57,7 +56,7 @@ def choose(settings: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tu
     if is_accelerator(resource, settings.shared):
         return resource, 1
     spec = pods.template.spec
-    # The number of accelerators in a claim is not computed here.
+    # Claims may have accelerators too, and they are not counted here.
     countable = accelerators > 0 or spec is None or not spec.resource_claims
     shares = [
         _share(
@@ -73,12 +72,13 @@ def choose(settings: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tu
 
 
 def hugepages(amount: str | None, resource: str, pods: JobPods, shapes: Collection[NodeShape]) -> dict[str, str]:
-    """`amount` of huge pages for the first container, if the nodes with the device have enough; otherwise empty.
+    """The huge pages for the first container, by resource.
 
-    Also empty if the container may not request huge pages, or if a container already requests some.
+    Empty if a container already requests some, or if the first container may not request them. Also empty if a node
+    with the device has less than `amount`.
     """
-    stated = {name for each in pods.resources.containers for name in (*each.requests, *each.limits)}
-    if amount is None or any(name.startswith("hugepages-") for name in stated):
+    requested = {name for container in pods.resources.containers for name in (*container.requests, *container.limits)}
+    if amount is None or any(name.startswith("hugepages-") for name in requested):
         return {}
     # A container with huge pages must request cpu or memory too (kubernetes `pkg/apis/core/validation`).
     first = pods.resources.containers[0]
@@ -89,12 +89,12 @@ def hugepages(amount: str | None, resource: str, pods: JobPods, shapes: Collecti
     return {HUGEPAGES: amount} if with_device and enough else {}
 
 
-def _share(offered: int, requested: int, of: int) -> int:
-    """The part of the node's devices that equals the pod's part of the node's accelerators; 1 without accelerators."""
-    return max(offered * requested // of, 1) if requested > 0 and of > 0 else 1
+def _share(devices: int, requested: int, accelerators: int) -> int:
+    """The pod's share of a node's `devices`, if the pod requests some of the node's accelerators; 1 otherwise."""
+    return max(devices * requested // accelerators, 1) if requested > 0 and accelerators > 0 else 1
 
 
-def _only_one(settings: Wanted, shapes: Collection[NodeShape]) -> str:
+def _only_one(settings: DeviceSettings, shapes: Collection[NodeShape]) -> str:
     if not shapes:
         raise Undecided("no known node could run the pods, and the policy names no device")
     devices = sorted(
@@ -102,7 +102,7 @@ def _only_one(settings: Wanted, shapes: Collection[NodeShape]) -> str:
             name
             for shape in shapes
             for name, amount in shape.allocatable.items()
-            if amount > 0 and is_accelerator(name, settings.known)
+            if amount > 0 and is_accelerator(name, settings.rdma_devices)
         }
     )
     if not devices:

@@ -1,8 +1,8 @@
-"""Whether a pod fits on an empty node of a given shape, as decided by kube-scheduler.
+"""Predicts if kube-scheduler could put a pod on an empty node.
 
-Sources: https://github.com/kubernetes/kubernetes/tree/v1.35.4/pkg/scheduler/framework/plugins, the filters of
-`noderesources`, `nodeaffinity` and `tainttoleration`. Other filters (running pods, volumes, ports, labels of a single
-node) are assumed to pass, so a pod that fits nowhere here is never scheduled.
+https://github.com/kubernetes/kubernetes/tree/v1.35.4/pkg/scheduler/framework/plugins (the filters of `noderesources`,
+`nodeaffinity` and `tainttoleration`). Other filters are assumed to pass, so a pod that fits nowhere here is never
+scheduled.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +17,7 @@ from webhook.cluster.resources.nodes import NodeShape, coarse, uncut
 
 
 def satisfies(labels: Mapping[str, str], requirement: NodeRequirement) -> bool:
-    """Whether the labels satisfy the requirement. An invalid requirement is satisfied: other rules report it."""
+    """True also for an invalid requirement, because other rules report it."""
     value = labels.get(requirement.key)
     values = requirement.values or []
     match requirement.operator:
@@ -50,47 +50,47 @@ class Room(msgspec.Struct, frozen=True, gc=False):
 
     resource: str
     amount: Quantity
-    """The requested amount."""
     shown: Quantity
-    """The requested amount, rounded like the amounts of nodes (`coarse`)."""
+    """`amount`, rounded like the amounts of nodes (`coarse`)."""
 
     def met(self, shape: NodeShape) -> bool:
-        """Whether the node has enough."""
         return shape.allocatable.get(self.resource, 0) >= self.shown
 
     def times(self, allocatable: Amounts) -> int:
-        """How many pods with this demand fit on a node. The highest amount before rounding is assumed."""
+        """The number of pods that fit on a node, computed with the highest amount that rounds to the node's amount."""
         return uncut(self.resource, allocatable.get(self.resource, Quantity(0))) // self.amount
 
 
 class Label(msgspec.Struct, frozen=True, gc=False):
-    """A demand for a label with this value."""
+    """A demand for a label."""
 
     key: str
     value: str
 
     def met(self, shape: NodeShape) -> bool:
-        """Whether the label matches, or its value differs between nodes of the shape."""
+        """True also if the label's value varies between nodes of the shape."""
         return shape.labels.get(self.key) == self.value or self.key in shape.varying
 
 
 class Affinity(msgspec.Struct, frozen=True, gc=False):
-    """A demand to match one of these terms; a term without conditions matches no node."""
+    """A demand to match one of these terms, each of which has a condition."""
 
     terms: tuple[NodeTerm, ...]
 
     def met(self, shape: NodeShape) -> bool:
-        """Whether a term matches. Conditions on fields (the node's name) are ignored."""
-        return any(all(requirement_met(one, shape) for one in term.match_expressions or ()) for term in self.terms)
+        """Ignores conditions on fields, which compare only the node's name."""
+        return any(
+            all(requirement_met(requirement, shape) for requirement in term.match_expressions or ())
+            for term in self.terms
+        )
 
 
 class Tolerated(msgspec.Struct, frozen=True, gc=False):
-    """A demand for no taints except those that are tolerated."""
+    """A demand for a node whose taints are all tolerated."""
 
     tolerations: tuple[Toleration, ...]
 
     def met(self, shape: NodeShape) -> bool:
-        """Whether every taint is tolerated."""
         return not (shape.taints and untolerated(shape.taints, self.tolerations))
 
 
@@ -104,18 +104,18 @@ class Lack(msgspec.Struct, frozen=True):
     near: tuple[NodeShape, ...]
     """The shapes that meet all other demands; all shapes if no shape does."""
     everywhere: bool
-    """Whether no node at all meets the demand."""
+    """True if no node meets the demand."""
 
 
 def requirement_met(requirement: NodeRequirement, shape: NodeShape) -> bool:
-    """Whether the condition is met, or its label's value differs between nodes of the shape."""
+    """True also if the label's value varies between nodes of the shape."""
     return requirement.key in shape.varying or satisfies(shape.labels, requirement)
 
 
 def demands(template: PodTemplate, requests: Amounts, tolerations: Collection[Toleration] | None) -> tuple[Demand, ...]:
-    """All demands of a pod, the rarest first: devices, labels, taints, then resources that every node has.
+    """All demands of a pod, those that fewest nodes meet first.
 
-    `requests` are those of the whole pod. `tolerations` is None if they are unknown; then taints are ignored.
+    `requests` are those of the whole pod. `tolerations` is None if they are unknown; taints are then ignored.
     """
     result: list[Demand] = [
         Room(name, amount, amount)
@@ -138,14 +138,7 @@ def demands(template: PodTemplate, requests: Amounts, tolerations: Collection[To
 
 
 def fits(required: Collection[Demand], shapes: Collection[NodeShape]) -> bool:
-    """Whether there is a shape that meets every demand."""
-    for shape in shapes:
-        for demand in required:
-            if not demand.met(shape):
-                break
-        else:
-            return True
-    return False
+    return any(all(demand.met(shape) for demand in required) for shape in shapes)
 
 
 def pods_per_node(required: Collection[Demand], shape: NodeShape) -> int | None:
@@ -156,7 +149,7 @@ def pods_per_node(required: Collection[Demand], shape: NodeShape) -> int | None:
 
 
 def lacks(required: Collection[Demand], shapes: Collection[NodeShape]) -> list[Lack]:
-    """Why no shape fits: the demands that no shape meets, or else the demands that the nearest shape does not meet."""
+    """Why no shape fits: the demands that no shape meets, or else the unmet demands of the shape with the fewest."""
     unmet = [demand for demand in required if not any(demand.met(shape) for shape in shapes)]
     everywhere = bool(unmet)
     if not unmet:

@@ -1,8 +1,7 @@
-"""The sizes that a job could have: the workers and accelerators that all rules admit, and the sizes that fit."""
+"""The sizes that a job could have: numbers of workers and accelerators that all rules admit."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import msgspec
 
@@ -20,7 +19,7 @@ from webhook.predict.nodes import all_nodes
 
 
 class Size(msgspec.Struct, frozen=True):
-    """A number of workers, with a number of accelerators in each."""
+    """`gpus` are the accelerators of each worker."""
 
     workers: int
     gpus: int
@@ -36,18 +35,18 @@ class Sizes(msgspec.Struct, frozen=True):
     own: Size
     """The size of the job."""
     launcher: int
-    """Accelerators of the launcher."""
+    """The launcher's accelerators."""
     computing_launcher: bool
     slots: int
     job: MPIJob
     gang: int | None
     """The number of pods that must exist before any of them starts; None for all pods."""
     waits: bool
-    """Whether the launcher is created after the workers."""
+    """True if the operator creates the launcher after the workers."""
     resource: str = ""
     """The resource of the workers' accelerators; for a claim, the quota resource of its device class.
 
-    Empty unless a single container or a single request of a claim has all of them.
+    Empty unless one container, or one request of a claim, has all accelerators of a worker.
     """
 
     @staticmethod
@@ -56,26 +55,26 @@ class Sizes(msgspec.Struct, frozen=True):
 
     @property
     def ranks(self) -> int:
-        """The maximum number of ranks that the launcher starts if each has a slot; 0 if unknown."""
+        """The maximum number of ranks that the launcher starts with one slot for each; 0 if unknown."""
         return ranks_with_slots(self.job)
 
     def replicas(self, gpus: int | None = None) -> Span:
-        """The worker counts that the rules admit with `gpus` accelerators per worker (default: the job's number)."""
-        each = self.own.gpus if gpus is None else gpus
+        """The admitted worker counts with `gpus` accelerators per worker (default: the job's number)."""
+        gpus = self.own.gpus if gpus is None else gpus
         launcher = 1 if self.computing_launcher else 0
         of_rules = self.admitted.workers
         span = Span(max(of_rules.least - launcher, 1), None if of_rules.most is None else of_rules.most - launcher)
         most = self.admitted.job_gpus.most
-        return span if most is None or not each else span & Span(0, (most - self.launcher) // each)
+        return span if most is None or not gpus else span & Span(0, (most - self.launcher) // gpus)
 
     def gpus(self, workers: int) -> Span:
-        """The numbers of accelerators per worker that the rules admit for this worker count."""
+        """The admitted accelerators per worker."""
         most = self.admitted.job_gpus.most
         span = self.admitted.gpus & Span(1)
         return span if most is None else span & Span(0, (most - self.launcher) // max(workers, 1))
 
     def fewest_slots(self, least: int) -> int:
-        """The fewest slots, at least `least`, with which the launcher's ranks start; limited by the rules."""
+        """The fewest slots per worker, at least `least`, for the launcher's ranks. The rules' limits apply."""
         admitted = self.admitted.slots & Span(max(least, 1))
         nodes = max(self.own.workers, self.replicas(gpus=0).least) + (1 if self.computing_launcher else 0)
         needed = -(-self.ranks // nodes)
@@ -90,20 +89,20 @@ class Sizes(msgspec.Struct, frozen=True):
         fewest = self.replicas(gpus=0).least
         for count in dict.fromkeys((self.own.workers, fewest)) if self.resource else ():
             if count in self.replicas(gpus=0) and count <= self.own.workers:
-                gpus = _largest(self.gpus(count) & Span(0, self.own.gpus - 1), partial(_fit, fits, count))
-                if gpus:
+                fewer = self.gpus(count) & Span(0, self.own.gpus - 1)
+                if gpus := _largest(fewer, lambda gpus, count=count: fits(Size(count, gpus))):  # type: ignore[misc]
                     return Size(count, gpus)
         return None
 
     def workers_field(self, size: Size | None) -> str:
-        """The path of the worker count, if `size` differs from the job only by having the maximum worker count."""
+        """The path of the worker count if `size` has the rules' maximum worker count and the job's GPUs; else empty."""
         most = self.replicas(gpus=0).most
         return f"{replica_path(WORKER)}.replicas" if most and size == Size(most, self.own.gpus) else ""
 
     def spread(self, most: int) -> Size | None:
         """More workers with at most `most` accelerators each and the same total; None if the rules admit none."""
         if self.computing_launcher:
-            return None  # the launcher would get fewer accelerators too, which changes the total
+            return None  # the launcher would get fewer accelerators too, so the total would change
         total = self.own.workers * self.own.gpus
         for gpus in range(min(most, self.own.gpus - 1, MAX_GPUS_PER_NODE_TRIED), 0, -1):
             workers, rest = divmod(total, gpus)
@@ -112,7 +111,7 @@ class Sizes(msgspec.Struct, frozen=True):
         return None
 
     def on_nodes(self, ctx: Context) -> Size | None:
-        """A size with the most accelerators per worker that a node has; None if it is unknown or enough."""
+        """A size whose workers fit on nodes, if no node has enough accelerators for a worker of the job; else None."""
         if not self.resource or not self.own.gpus:
             return None
         nodes = all_nodes(ctx.view)
@@ -169,7 +168,7 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def more_workers(job: MPIJob, ctx: Context, least: int) -> str:
-    """The advice to use at least this many workers, within the rules' limits."""
+    """Advice within the rules' limits."""
     sizes = Sizes.of(job, ctx)
     least = max(least, sizes.replicas(gpus=0).least)
     gpus = sizes.gpus(least).most
@@ -179,7 +178,7 @@ def more_workers(job: MPIJob, ctx: Context, least: int) -> str:
 
 
 def fewer_workers(job: MPIJob, ctx: Context, most: int) -> str:
-    """The advice to use at most this many workers, within the rules' limits."""
+    """Advice within the rules' limits."""
     span = Sizes.of(job, ctx).replicas(gpus=0) & Span(0, most)
     if span.empty:
         return f"Ask your administrator: fewer than {span.least} are rejected too."
@@ -187,16 +186,12 @@ def fewer_workers(job: MPIJob, ctx: Context, most: int) -> str:
 
 
 def _largest(span: Span, fits: Callable[[int], bool]) -> int:
-    """The largest number in the span that fits; 0 if none does. If a number fits, every smaller number must fit."""
+    """0 if no number in the span fits. If a number fits, every smaller number must fit."""
     least = max(span.least, 1)
     fitting = bisect_left(
         range(least, min(span.most or 0, MAX_WORKERS_TRIED) + 1), True, key=lambda number: not fits(number)
     )
     return least + fitting - 1 if fitting else 0
-
-
-def _fit(fits: Fits, workers: int, gpus: int) -> bool:
-    return fits(Size(workers, gpus))
 
 
 def _resource(job: MPIJob, names: tuple[str, ...], ctx: Context) -> str:

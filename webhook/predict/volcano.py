@@ -1,4 +1,4 @@
-"""The PodGroup that the operator creates for a job in Volcano, and the queues that may block it.
+"""Volcano: the total request of the PodGroup that the operator creates for a job, and the job's queue.
 
 mpi-operator `pkg/controller/podgroup.go` (v0.8.0); volcano `pkg/scheduler/plugins/{capacity,proportion}` (v1.14.1).
 """
@@ -10,11 +10,10 @@ from webhook.api import pod_resources
 from webhook.api.mpijob import LAUNCHER, VOLCANO_QUEUE, WORKER, MPIJob, ReplicaSpec
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import NANO, Quantity
-from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES, PriorityClass
 from webhook.cluster.resources.volcano_queues import OPEN, VOLCANO_QUEUES, VolcanoQueue
 from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 from webhook.kit.context import Context
-from webhook.predict.pod_priority import BUILT_IN
+from webhook.predict.pod_priority import class_of_pods
 from webhook.predict.sizes import Size, Sizes
 
 POLICY: Final = "spec.runPolicy.schedulingPolicy"
@@ -23,7 +22,7 @@ ANNOTATION: Final = f"metadata.annotations[{VOLCANO_QUEUE}]"
 
 
 def queue_of(job: MPIJob) -> tuple[str, str]:
-    """(path, name) of the job's queue; the name is empty if it has none."""
+    """(path, name); the name is empty if the job has no queue."""
     policy = job.run_policy.scheduling_policy
     if policy is not None and policy.queue:
         return QUEUE, policy.queue
@@ -32,13 +31,13 @@ def queue_of(job: MPIJob) -> tuple[str, str]:
 
 
 def children(view: ClusterView, name: str) -> list[str]:
-    """The names of the known queues directly below this queue, sorted."""
+    """The known queues directly below this queue, sorted."""
     groups = view.groups(VOLCANO_QUEUES)
     return [] if groups is UNKNOWN else sorted({*groups.get(name, {})} - {name})
 
 
 def open_leaves(view: ClusterView) -> list[str]:
-    """The names of the known queues that take jobs, sorted."""
+    """The known queues that take jobs, sorted."""
     queues, groups = view.all(VOLCANO_QUEUES), view.groups(VOLCANO_QUEUES)
     if queues is UNKNOWN or groups is UNKNOWN:
         return []
@@ -46,7 +45,7 @@ def open_leaves(view: ClusterView) -> list[str]:
 
 
 def ancestors(view: ClusterView, queue: VolcanoQueue) -> Iterator[VolcanoQueue]:
-    """The known queues above this queue, from bottom to top. In a cycle, each queue is returned once."""
+    """The known queues above this queue, from bottom to top; in a cycle, each queue once."""
     seen = {queue.name}
     while queue.parent not in seen:
         seen.add(queue.parent)
@@ -58,7 +57,7 @@ def ancestors(view: ClusterView, queue: VolcanoQueue) -> Iterator[VolcanoQueue]:
 
 
 def min_resources(job: MPIJob, ctx: Context, size: Size | None = None) -> Amounts:
-    """The total request of the gang's pods, for the job or for the job in another `size`.
+    """The total request of the pods that must start together, for the job in this `size` (default: its own size).
 
     Empty if the operator sets no minimum, or if the total is unknown.
     """
@@ -75,13 +74,13 @@ def min_resources(job: MPIJob, ctx: Context, size: Size | None = None) -> Amount
         counts[last] = policy.min_available - 1
     total: dict[str, Quantity] = {}
     for role, _, replica in job.replicas():
-        for name, amount in _of_each(role, replica, job, ctx, size).items():
+        for name, amount in _requests(role, replica, job, ctx, size).items():
             total[name] = Quantity(total.get(name, 0) + amount * counts[role])
     return total
 
 
 def _left_out_first(job: MPIJob, view: ClusterView) -> str | Unknown:
-    """The role of which the operator leaves out pods if the gang is smaller than the job (`calPGMinResource`)."""
+    """The role with the lower priority: the operator first leaves out its pods (`calPGMinResource`)."""
     ranks = {role: _rank(replica, view) for role, _, replica in job.replicas()}
     launcher, worker = ranks.get(LAUNCHER), ranks.get(WORKER)
     if launcher is None or worker is None or UNKNOWN in {launcher, worker}:
@@ -90,25 +89,20 @@ def _left_out_first(job: MPIJob, view: ClusterView) -> str | Unknown:
 
 
 def _rank(replica: ReplicaSpec, view: ClusterView) -> int | Unknown:
-    """The priority that the operator uses: 0 if the class is missing or none is named."""
     name = replica.template.spec and replica.template.spec.priority_class_name
-    if not name:
-        return 0
-    if name in BUILT_IN:
-        return BUILT_IN[name].value
-    priority_class = view.get(PRIORITY_CLASSES, name)
+    priority_class = class_of_pods(view, name) if name else None
     if priority_class is UNKNOWN:
         return UNKNOWN
-    return priority_class.value if isinstance(priority_class, PriorityClass) else 0
+    return priority_class.value if priority_class is not None else 0
 
 
-def _of_each(role: str, replica: ReplicaSpec, job: MPIJob, ctx: Context, size: Size | None) -> Mapping[str, Quantity]:
-    """The requests of a pod as the operator adds them up: only of its containers; a missing request is the limit."""
-    each: dict[str, Quantity] = {}
+def _requests(role: str, replica: ReplicaSpec, job: MPIJob, ctx: Context, size: Size | None) -> Mapping[str, Quantity]:
+    """The requests of one pod. The operator ignores init containers, and uses the limit if there is no request."""
+    requests: dict[str, Quantity] = {}
     for container in pod_resources.of_template(replica.template).containers:
         if not container.init:
             for name, amount in container.requests.items():
-                each[name] = Quantity(each.get(name, 0) + amount)
-    if size is not None and role == WORKER and (resource := Sizes.of(job, ctx).resource) in each:
-        each[resource] = Quantity(size.gpus * NANO)
-    return each
+                requests[name] = Quantity(requests.get(name, 0) + amount)
+    if size is not None and role == WORKER and (resource := Sizes.of(job, ctx).resource) in requests:
+        requests[resource] = Quantity(size.gpus * NANO)
+    return requests

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from webhook.api.mpijob import MPIJob
+from webhook.cluster.resources.reservations import Reservation
 from webhook.kit.advice_bounds import ANYTHING, Admitted
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -113,6 +114,8 @@ class Rule(msgspec.Struct, frozen=True):
     admits: Callable[[Any], Admitted] = lambda _: ANYTHING
     """The numbers of workers, accelerators and slots that the rule admits."""
     importance: Importance = Importance.HARMS
+    reserves: Callable[[MPIJob, Context], Reservation | None] | None = None
+    """What a job uses of the quotas that the rule checks, for a policy in which the rule rejects jobs."""
     plugin: str = ""
     """The plug-in with the rule; empty for a rule of this package."""
 
@@ -132,6 +135,7 @@ def rule(
     since: str,
     admits: Callable[[S], Admitted] = lambda _: ANYTHING,
     importance: Importance = Importance.HARMS,
+    reserves: Callable[[MPIJob, Context], Reservation | None] | None = None,
 ) -> Callable[[Check[S]], Check[S]]:
     """Register the decorated function as the rule `rule_id`, which exists since version `since`.
 
@@ -139,9 +143,8 @@ def rule(
     """
 
     def register(check: Check[S]) -> Check[S]:
-        REGISTRY.declare(
-            check, Rule(id=rule_id, settings=settings, check=check, since=since, admits=admits, importance=importance)
-        )
+        entry = Rule(rule_id, settings, check, since, admits=admits, importance=importance, reserves=reserves)
+        REGISTRY.declare(check, entry)
         return check
 
     return register

@@ -27,6 +27,10 @@ the key, which the job has.
 `-np eight` and `-np -1` are not numbers of ranks. Open MPI 4 rejects both; other MPIs fail or start an arbitrary number
 of ranks. `-np 0` means a rank for each slot with Open MPI, and is an error with other MPIs.
 
+Some arguments make the program fail. The point-to-point tests of OSU, such as `osu_latency`, need exactly two ranks.
+`--nprow` times `--npcol` of HPL cannot exceed the ranks, nor `torchrun --nproc_per_node` the GPUs of a worker. Only
+GROMACS without MPI has `-ntmpi`. `--mca plm slurm` needs Slurm, which no pod has.
+
 The program that mpirun starts, or its script, must not be in a volume that only the launcher mounts. A program in a
 ConfigMap must be executable.
 
@@ -35,6 +39,7 @@ its value in one word. Other faults are warnings, because the image is unknown.
 """
 
 import json
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
@@ -48,6 +53,7 @@ from webhook.kit.advice_bounds import Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
+from webhook.predict import devices
 from webhook.predict.open_mpi import is_all_that_runs
 from webhook.predict.sizes import Sizes
 from webhook.rules import Violation, rule, shortened
@@ -83,6 +89,14 @@ _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
 _OF_A_SHELL: Final = re.compile(r"(?:[.]|cd|export|set|source|ulimit|unset)(?=\s)|[A-Za-z_]\w*=\S*")
 _OPERATORS: Final = frozenset(("&&", "||", "|", ">", ">>", "<", "2>&1", "&>", "&"))
 _BUILT_IN: Final = frozenset(("cd", "export", "source"))
+_POINT_TO_POINT: Final = re.compile(r"osu_(?:latency|bi?bw)(?:_\w+)?")
+_GRID: Final = re.compile(r"--nprow[= ](\d{1,5}) --npcol[= ](\d{1,5})\b")
+_THREADS: Final = re.compile(r"-ntmpi [1-9]\d*")
+_SCHEDULERS: Final = ("alps", "lsf", "slurm", "tm")
+_OF_A_SCHEDULER: Final = re.compile(rf"--?mca plm ({'|'.join(_SCHEDULERS)})\b")
+_PER_NODE: Final = re.compile(r"(--nproc[-_]per[-_]node)[= ](\d{1,5})\b")
+# Accelerators that have one device each. Neuron accelerators have several cores.
+_GPUS: Final = ("amd.com/gpu", "nvidia.com/gpu")
 # Usual values for `$0` of a script.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
@@ -109,11 +123,21 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
                 fix = f"Write mpirun without its options. {_ranks('np', job, ctx)}"
             yield Violation(_place(container, near[1]), f"{near[1]} is not a program of MPI", fix, advisory=True)
     if job.launcher and any(call.program in _OF_EVERY_MPI and call.words for call in job.mpirun_calls):
-        image = _IMAGE.search(job.launcher.template.containers[0].image or "")
-        has = {"openmpi": "OpenMPI", "mpich": "MPICH"}.get(image[1], "Intel") if image else ""
+        launcher = job.launcher.template.containers[0]
+        for index, variable in enumerate(launcher.env or ()):
+            if variable.name in {"OMPI_MCA_plm", "PRTE_MCA_plm"} and variable.value in _SCHEDULERS:
+                field = f"{replica_path(LAUNCHER)}.template.spec.containers[0].env[{index}]"
+                yield Violation(field, f"a pod has no {variable.value}", "Remove it.", advisory=True)
+        has = _mpi_of(launcher)
         if has and has != job.spec.mpi_implementation:
             fault = f"the image has mpirun of {has}, which finds no workers then"
             yield Violation("spec.mpiImplementation", fault, f"Set it to {has}.", advisory=True)
+
+
+def _mpi_of(container: Container) -> str:
+    """The implementation in the container's image; empty if it is unknown."""
+    image = _IMAGE.search(container.image or "")
+    return {"openmpi": "OpenMPI", "mpich": "MPICH"}.get(image[1], "Intel") if image else ""
 
 
 def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
@@ -243,11 +267,12 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     if implementation in IMPLEMENTATIONS and (foreign := _of_another(call, spoken, other)):
         those = "them" if len(foreign) > 1 else "that"
         of_every = call.program in _OF_EVERY_MPI
+        may_be_wrong = of_every and _mpi_of(launcher) != implementation
         fault = f"{call.program}{f' of {implementation}' if of_every else ''} has no {shortened(', '.join(foreign))}"
         fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove {those}."
-        if not of_every:
+        if not may_be_wrong:
             fix = f"Remove {those}." if spoken is mpirun.dialect("", implementation) else "Write mpirun."
-        place = "spec.mpiImplementation" if of_every else _place(launcher, call.program)
+        place = "spec.mpiImplementation" if may_be_wrong else _place(launcher, call.program)
         yield Violation(place, fault, fix, advisory=True)
     if call.starts_nothing and not _lost_words(*shell.script(shell.unwrapped(launcher.argv))):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
@@ -260,8 +285,30 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fix = "Split it at its blanks." if call.without_shell else "Remove its quotes."
         fault = f'"{shortened(call.started, MAX_SHOWN_WORDS_CHARACTERS)}" is one word'
         yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
+    for word, fault, fix in _arguments(call, spoken, job, ctx):
+        yield Violation(_place(launcher, word), fault, fix, advisory=True)
     yield from _mounted(call, job)
     yield from _values(call, launcher, job, ctx)
+
+
+def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> Iterator[_Fault]:
+    """(word, fault, fix) of arguments with which the started program, or mpirun's start of its daemons, fails."""
+    text, program, ranks = " ".join(call.words), call.started.rpartition("/")[2], call.ranks
+    name = next((option for option, _ in call.options or () if option in spoken.ranks), "np")
+    if _POINT_TO_POINT.fullmatch(program) and ranks not in {None, 2}:
+        yield program, f"{program} needs exactly 2 ranks", f"Set -{name} to 2."
+    if (grid := _GRID.search(text)) and ranks and int(grid[1]) * int(grid[2]) > ranks:
+        rows = max(number for number in range(1, math.isqrt(ranks) + 1) if not ranks % number)
+        fault = f"{grid[1]} x {grid[2]} ranks, but -{name} {ranks}"
+        yield "--nprow", fault, f"Write --nprow {rows} --npcol {ranks // rows}."
+    if program.startswith("gmx_mpi") and (threads := _THREADS.search(text)):
+        yield "-ntmpi", "only GROMACS without MPI has -ntmpi", f"Remove {threads[0]}."
+    if call.options and (daemons := _OF_A_SCHEDULER.search(text)):
+        yield daemons[0].split()[0], f"a pod has no {daemons[1]}", f"Remove {daemons[0]}."
+    gpus = devices.of_pod(job.worker.template, _GPUS, ctx).exact if job.worker and mpirun.starter(call) else 0
+    if gpus and (processes := _PER_NODE.search(text)) and int(processes[2]) > gpus:
+        fault = f"{processes[2]} processes for {gpus} GPU{'s' if gpus > 1 else ''} of a worker"
+        yield processes[1], fault, f"Write {processes[1]}={gpus}."
 
 
 def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:

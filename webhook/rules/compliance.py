@@ -24,7 +24,7 @@ from webhook.api.pod import PodTemplate, Volume
 from webhook.cluster.resources.persistent_volume_claims import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from webhook.cluster.view import ABSENT
 from webhook.kit.context import Context
-from webhook.kit.settings import Labels, ObjectNames, RuleSettings, each
+from webhook.kit.settings import Labels, ObjectNames, RuleSettings, valid_entries
 from webhook.rules import CauseReason, Violation, rule, shortened
 
 _ANYTHING = ("*", "?*")
@@ -32,7 +32,7 @@ _WILD = re.compile(r"[*?\[]")
 _LEGEND = ", where * is any text and ? any character"
 
 # Labels or annotations: the same keys are valid in both.
-Metadata = Annotated[dict[str, str], each(names.label_key_problem)]
+Metadata = Annotated[dict[str, str], valid_entries(names.label_key_problem)]
 
 
 class Settings(RuleSettings):

@@ -117,9 +117,9 @@ def _message(obstacle: Obstacle, queue: ClusterQueue) -> str:
         return f"{obstacle.token}: no TAS flavor assigned"
     if not obstacle.shortages:
         return f"{obstacle.token}: {_fixable(obstacle).message}"
-    short = max(obstacle.shortages, key=lambda short: short.capacity / kueue.plus(short.before, short.asked))
+    short = max(obstacle.shortages, key=lambda short: short.capacity / kueue.plus(short.before, short.requested))
     resource = short.pair.resource
-    requested = kueue.text(resource, kueue.plus(short.before, short.asked))
+    requested = kueue.text(resource, kueue.plus(short.before, short.requested))
     capacity = kueue.text(resource, short.capacity)
     return f"{obstacle.token}: {requested} {resource} > {capacity} in flavor {short.pair.flavor}"
 
@@ -173,4 +173,4 @@ def _resized(sets: tuple[PodSet, ...], size: Size, sizes: Sizes) -> tuple[PodSet
 
 def _of_size(workers: PodSet, size: Size, sizes: Sizes) -> PodSet:
     scaled = workers.scaled(size.workers)
-    return scaled if size.gpus == sizes.own.gpus else scaled.with_each(sizes.resource, size.gpus)
+    return scaled if size.gpus == sizes.own.gpus else scaled.with_request(sizes.resource, size.gpus)

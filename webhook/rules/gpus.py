@@ -127,10 +127,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         if role in computing:
             faults = list(_bounds(role, path, pod, bound, partial(_of_a_worker, job, settings, ctx)))
             for fault in faults:
-                yield _with_more_workers(fault, job, ctx) if pod.asked > bound.most else fault
+                yield _with_more_workers(fault, job, ctx) if pod.requested > bound.most else fault
             if not faults:
                 yield from uncounted(path, template, settings.resources, ctx, settings.others)
-        elif pod.asked > bound.most:
+        elif pod.requested > bound.most:
             yield _too_many("the launcher", role, path, pod, bound)
         else:
             if pod.least:
@@ -150,7 +150,8 @@ def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context
             if meant and not is_accelerator(name, settings.resources) and not label_key_problem(name):
                 place = path + quantity_fields.place(where, name)
                 may_exist = "." in name and name.lower().rstrip("s") != meant
-                fault, fix = f"no node has the resource {name}", f"Rename it to {meant}."
+                fault = f"no node has the resource {name}"
+                fix = "Remove it." if meant in amounts else f"Rename it to {meant}."
                 yield Violation(place, fault, fix, CauseReason.NOT_SUPPORTED, advisory=may_exist)
 
 
@@ -253,8 +254,8 @@ class _Bound(NamedTuple):
 
 def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context) -> _Bound:
     """The maximum is `maxCores` if all accelerators of the pod are cores."""
-    beyond = pod.asked > min(settings.max, settings.max_cores)
-    if beyond and settings.max and devices.of_pod(template, settings.core_resources, ctx).asked == pod.asked:
+    beyond = pod.requested > min(settings.max, settings.max_cores)
+    if beyond and settings.max and devices.of_pod(template, settings.core_resources, ctx).requested == pod.requested:
         return _Bound(settings.min, settings.max_cores, "core")
     return _Bound(settings.min, settings.max)
 
@@ -262,7 +263,7 @@ def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context
 def _bounds(role: str, path: str, counted: Devices, bound: _Bound, suggest: Callable[[], int]) -> Iterator[Violation]:
     """`suggest` returns the number for the fix."""
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
-    if counted.asked > bound.most:
+    if counted.requested > bound.most:
         yield _too_many(pod, role, path, counted, bound)
     elif counted.most is not None and counted.most < bound.least:
         # Claims need another template, so the number of a worker is not suggested.
@@ -273,12 +274,12 @@ def _bounds(role: str, path: str, counted: Devices, bound: _Bound, suggest: Call
 
 
 def _too_many(pod: str, role: str, path: str, counted: Devices, bound: _Bound) -> Violation:
-    count = number_of(counted.asked, bound.noun)
+    count = number_of(counted.requested, bound.noun)
     if counted.most != counted.least:
         count = f"{count} or more" if counted.most is None else f"up to {count}"
     fix = f"Request {bound.most} or fewer {_where_else(counted)}."
     fault = f"{pod} requests {count}, at most {bound.most} allowed"
-    return Violation(_where(path, counted), fault, fix=fix, degree=Degree(f"{role}>", counted.asked))
+    return Violation(_where(path, counted), fault, fix=fix, degree=Degree(f"{role}>", counted.requested))
 
 
 def _where(path: str, counted: Devices) -> str:
@@ -307,13 +308,13 @@ def uncounted(
         return
     reasons = devices.uncounted(template, patterns, ctx, others).items()
     for reason, claims in reasons:
-        if others is None and not reason.known:
+        if others is None and not reason.certain:
             continue
         ctx.memo.reported_claims.add(where)
         first, of_one = f'claim "{shortened(claims[min(claims)], MAX_CLAIM_NAME_CHARACTERS)}"', len(claims) == 1
         subject = first if of_one else f"{first} and {len(claims) - 1} more"
         at = f"{where}[{min(claims)}]" if of_one else where
-        advisory = others is None or not reason.known
+        advisory = others is None or not reason.certain
         yield Violation(at, f"the GPUs of {subject} are not counted: {reason.why}", fix=reason.fix, advisory=advisory)
 
 

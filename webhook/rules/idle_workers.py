@@ -8,7 +8,8 @@ mpirun connects to workers only by ssh. It cannot use a worker that runs `sleep 
 worker that ends after it has installed or started sshd.
 
 The ranks on different workers do not find each other if the address of the first rank (`MASTER_ADDR`, `--master-addr`
-or `--rdzv-endpoint`) is localhost, or a pod's name without the name of the Service.
+or `--rdzv-endpoint`) is localhost, a pod's name without the name of the Service, or `$(hostname)`, which a shell of the
+launcher replaces by the launcher's name. A pod with `dnsPolicy: Default` cannot resolve the names of workers.
 
 A violation is a warning, because a program may start processes on the workers in other ways. Nothing is reported if the
 command is a file of the image, or if it mentions ssh, hosts or another program that starts ranks.
@@ -48,13 +49,17 @@ _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
 # A worker's host name without the name of the Service, or with a wrong one. The hostfile has `worker.service`.
 _UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?)(?=[:,]|\Z)")
-_ADDRESS: Final = re.compile(r"(?:MASTER_ADDR=|--(?:master[_-]addr|rdzv[_-]endpoint)[= ])([\w.-]*)")
+_ADDRESS: Final = re.compile(
+    r"(?:MASTER_ADDR=|--master[_-]addr[= ]|--rdzv[_-]endpoint[= ])"
+    r'"?(\$\(hostname[^()]*\)|`hostname[^`]*`|\$\{?HOSTNAME\b\}?|[\w.-]*)'
+)
 # A host name that the workers do not resolve, or resolve to themselves.
 _OF_ONE_WORKER: Final = re.compile(r"localhost|127\.0\.0\.1|[\w-]+-(?:worker-\d+|launcher)")
 _DEEPSPEED_HOSTFILE: Final = re.compile(r"(?<!\S)(?:-H|--hostfile)[ =](\S+)")
 _SERVICE: Final = re.compile(r"(?:\bservice\s+|/init\.d/)sshd?\s+(?:re)?start\s*\Z")
 _EMPTY: Final = '""'
 _USE: Final = f"--hostfile {HOSTFILE}"
+_INSTEAD: Final = f"Use {_USE} instead."
 _COMMAND: Final = f"{replica_path(WORKER)}.template.spec.containers[0].command"
 
 
@@ -66,6 +71,10 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if not workers or not launchers:
         return
     launcher, worker = launchers[0], workers[0]
+    for _, path, replica in job.replicas():
+        pod = replica.template.spec  # with hostNetwork the operator sets the policy
+        if pod and pod.dns_policy == "Default" and not pod.host_network and b'"nameservers"' not in bytes(ctx.document):
+            yield Violation(f"{path}.template.spec.dnsPolicy", "the node's DNS knows no workers", "Remove it.")
     faults = [*_launcher(launcher, job.mpirun_calls), *_address(launcher, job)]
     started = programs.started_by(worker if worker.command else replace(worker, command=worker.args, args=None))
     fault, fix = _end(worker, started or frozenset())
@@ -145,9 +154,15 @@ def _address(launcher: Container, job: MPIJob) -> Iterator[tuple[str, str]]:
     variables = "\n".join([f"{variable.name}={variable.value}" for variable in launcher.env or ()])
     text = f"{sshd.text(launcher)}\n{variables}"
     given = _ADDRESS.findall(text) if "ADDR=" in text or "addr" in text or "endpoint" in text else []
-    if given and all(map(_OF_ONE_WORKER.fullmatch, given)):
+    by_shell = [address for address in given if address[:1] in {"$", "`"}]
+    if by_shell and job.spec.run_launcher_as_worker:  # the launcher has the first rank
+        return
+    if given and all(address in by_shell or _OF_ONE_WORKER.fullmatch(address) for address in given):
         name = job.metadata.name or "<job>"
-        yield f"no other worker finds {given[0][:30]}", f"Write {name}-worker-0.{name}."
+        fault = f"no other worker finds {given[0][:30]}"
+        if by_shell:
+            fault = f"{by_shell[0][:15]} is not the host of rank 0"
+        yield fault, f"Write {name}-worker-0.{name}."
 
 
 def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tuple[str, str]]:
@@ -159,10 +174,13 @@ def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tup
         yield "horovodrun runs on the launcher alone", f"Add {_USE}."
     for name, value in hosts:
         if name in {"H", "host", "hosts"}:
-            if alone and _HERE.fullmatch(value):
+            if alone and _HERE.fullmatch(value) and call.program == "horovodrun":
+                yield f"-{name}: all ranks on the launcher", _INSTEAD
+            elif alone and _HERE.fullmatch(value):
                 yield f"-{name} {value[:30]} runs all ranks on the launcher", "Remove it."
             elif unknown := _UNKNOWN.search(value):
-                yield f"finds no host {unknown[1][:20]}", f"Write {_USE}."
+                host = unknown[1] if len(unknown[1]) < 17 else f"...{unknown[1][-13:]}"
+                yield f"-{name}: no host {host}", _INSTEAD
             elif call.program == "horovodrun" and ("/" in value or "hostfile" in value):
                 yield f"-{name} takes hosts, not a file", f"Write {_USE}."
         else:

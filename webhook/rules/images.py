@@ -32,7 +32,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodSpec, PodTemplate
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
-from webhook.kit.settings import RuleSettings, each
+from webhook.kit.settings import RuleSettings, valid_entries
 from webhook.predict import image_mirrors
 from webhook.predict.image_mirrors import TagSource
 from webhook.rules import CauseReason, Degree, Violation, first_of, rule, shortened
@@ -44,7 +44,7 @@ _BLANKS = re.compile(r"\s*([:/@])\s*")
 _PLACEHOLDER = re.compile(r":(?:<[^<>]*>|\$\{?\w+\}?|\{\{.*\}\})?\Z")
 
 # Registries, also with a path such as `registry.example.com/team`.
-Registries = Annotated[tuple[str, ...], each(images.registry_problem)]
+Registries = Annotated[tuple[str, ...], valid_entries(images.registry_problem)]
 
 
 class Settings(RuleSettings):

@@ -21,7 +21,7 @@ from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.job_pods import job_pods
-from webhook.predict.limit_ranges import AbovePod, Asked, HugePagesAlone, NoLimit, OutOfBounds, faults
+from webhook.predict.limit_ranges import AbovePod, HugePagesAlone, NoLimit, OutOfBounds, RequestAndLimit, faults
 from webhook.rules import CauseReason, Degree, Violation, first_of, rule
 from webhook.rules.limits import MAX_SHOWN_LIMIT_RANGES
 
@@ -44,7 +44,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         by_resource: dict[tuple[object, ...], list[OutOfBounds]] = {}
         for fault in faults(pods.template, pods.resources, pods.disputed, tuple(ranges.values())):
             if isinstance(fault, OutOfBounds):
-                by_resource.setdefault((fault.kind == CLAIM, fault.asked.path, fault.asked.name), []).append(fault)
+                by_resource.setdefault((fault.kind == CLAIM, fault.amounts.path, fault.amounts.name), []).append(fault)
             else:
                 yield _by_default(f"{pods.path}.template", fault)
         for broken in by_resource.values():
@@ -53,7 +53,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violation:
     match fault:
-        case NoLimit(asked=stated):
+        case NoLimit(amounts=stated):
             request = _shown(stated.request)
             limit = "no limit" if stated.limit is None else f"default limit {_shown(stated.limit)}"
             message = f"{limit} for the request {request}; {_REFUSED}"
@@ -72,7 +72,7 @@ def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violat
 def _out_of_bounds(path: str, broken: Sequence[OutOfBounds]) -> Violation:
     """One violation, because one fix satisfies all broken LimitRanges."""
     first = broken[0]
-    stated = first.asked
+    stated = first.amounts
     bounds: dict[str, list[str]] = {}
     for fault in broken:
         amount, bound = _out(fault)
@@ -102,7 +102,7 @@ def _degree(of: str, broken: Sequence[OutOfBounds]) -> Degree | None:
 
 
 def _excess(fault: OutOfBounds) -> int | None:
-    request, limit = fault.asked.request, fault.asked.limit
+    request, limit = fault.amounts.request, fault.amounts.limit
     amounts = [amount for amount in (request, limit) if amount is not None]
     match fault.bound:
         case Bound.MAX:
@@ -115,7 +115,7 @@ def _excess(fault: OutOfBounds) -> int | None:
 
 def _field(fault: OutOfBounds) -> str:
     """The field, request or limit, that the user should change first."""
-    stated = fault.asked
+    stated = fault.amounts
     if stated.several:
         return stated.path
     limit_is_over = fault.bound is Bound.MAX and fault.fit is not None and stated.limit != fault.fit.limit
@@ -125,7 +125,7 @@ def _field(fault: OutOfBounds) -> str:
 
 def _out(fault: OutOfBounds) -> tuple[str, str]:
     """(amount, broken limit) in words."""
-    stated, own = fault.asked, fault.bounds
+    stated, own = fault.amounts, fault.bounds
     request, limit = stated.request, stated.limit
     noun = _NOUNS[fault.kind]
     match fault.bound:
@@ -147,7 +147,7 @@ def _out(fault: OutOfBounds) -> tuple[str, str]:
     return amount, bound
 
 
-def _amount(stated: Asked, field: str, amount: Quantity | None) -> str:
+def _amount(stated: RequestAndLimit, field: str, amount: Quantity | None) -> str:
     if amount is None:
         return f"no {stated.name} {field}"
     if stated.several:
@@ -156,7 +156,7 @@ def _amount(stated: Asked, field: str, amount: Quantity | None) -> str:
     return f"{default}{field} {_shown(amount)}"
 
 
-def _fix(stated: Asked, fit: Fit | None, *, least: Quantity | None = None, only_request: bool = False) -> str:
+def _fix(stated: RequestAndLimit, fit: Fit | None, *, least: Quantity | None = None, only_request: bool = False) -> str:
     if fit is None:
         return "No amount fits: ask an administrator to change the LimitRanges."
     if fit is ANY:

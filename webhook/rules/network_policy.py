@@ -35,7 +35,7 @@ from webhook.api.networks import DEFAULT_NETWORK, NETWORKS
 from webhook.cluster.resources.network_policies import NETWORK_POLICIES
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
-from webhook.kit.settings import ObjectNames, ResourceNames, WarningRuleSettings, each
+from webhook.kit.settings import ObjectNames, ResourceNames, WarningRuleSettings, valid_entries
 from webhook.kit.settings import Settings as PolicySettings
 from webhook.predict.kueue.managed import namespace_labels
 from webhook.rules import CauseReason, Violation, rule, shortened
@@ -62,7 +62,7 @@ def _cidr_problem(text: str) -> str | None:
     return "is not a network such as 10.20.0.0/16 or 2001:db8::/32"
 
 
-Cidrs = Annotated[tuple[str, ...], each(_cidr_problem)]
+Cidrs = Annotated[tuple[str, ...], valid_entries(_cidr_problem)]
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 

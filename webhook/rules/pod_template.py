@@ -16,6 +16,8 @@ that no container requests. `hostNetwork` with `hostUsers: false` is rejected, b
 
 Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes. A probe of a port by a name that the
 container does not define never succeeds, and is a warning.
+An `httpGet` probe of sshd's port, 22 or 2222, and a
+`mountPath` that ends with `:ro` or `:rw`, as for Docker, are warnings.
 
 Not checked are fields that depend on other feature gates, or that MPIJobs rarely use: `hostnameOverride`,
 `restartPolicyRules`, `workloadRef`, the sum of requests compared with the pod's requests, tolerations with `Gt` or

@@ -11,7 +11,10 @@ container starts only mpirun or sshd, the warning also names other variables tha
 Open MPI are left out if mpirun is started by its path or with `--prefix`: mpirun then sets these folders on the
 workers.
 
-Nothing is reported if the launcher's command line cannot be read, if the ranks' command sources a file, or if the
+A warning also names an interface of nodes in `NCCL_SOCKET_IFNAME` or `GLOO_SOCKET_IFNAME`, such as `ib0`. A pod has it
+only with `hostNetwork`, an annotation for more networks, or a resource claim.
+
+No variable is reported if the launcher's command line cannot be read, if the ranks' command sources a file, or if the
 worker runs more than sshd. Nothing is reported either if `OMPI_MCA_mca_base_env_list` is set, because Open MPI 4 fails
 with both this list and `-x`.
 """
@@ -61,6 +64,7 @@ _ADDING_NOTHING: Final = frozenset(
 _PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 _NOTHING: Final = "(?!)"
 _SET: Final = re.compile(r"(?<!\w)(\w++)=", re.ASCII)
+_OF_NODES: Final = re.compile(r"\b((?:GLOO|NCCL)_SOCKET_IFNAME)[= ][\"'=]*((?:bond|en[ops]|ib)\w*)(?![\w,])")
 _COMMAND: Final = re.compile(r"\A|[\n;&|({]")
 _WORD: Final = re.compile(r"\w+", re.ASCII)
 _NOT_SET: Final = re.compile(r"\w++(?!=)", re.ASCII)
@@ -92,6 +96,7 @@ class Settings(WarningRuleSettings):
 
 @rule("rank-environment", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    yield from _interfaces(job)
     calls = job.mpirun_calls
     if not calls or job.launcher is None:
         return
@@ -132,6 +137,24 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         how = ", with -x for mpirun" if exports.selective else ""
         fix = f"Set {'it' if len(missing) == 1 else 'them'} on the launcher{how}."
         yield from _violation(WORKER, worker, missing, fix)
+
+
+def _interfaces(job: MPIJob) -> Iterator[Violation]:
+    """Network interfaces of nodes. Pods have them with hostNetwork, or by Multus or a claim."""
+    pod = job.worker.template if job.worker else PodTemplate()
+    if pod.spec is None or pod.spec.host_network or pod.spec.resource_claims or "network" in " ".join(pod.annotations):
+        return
+    for _, path, replica in job.replicas():
+        for container in replica.template.containers[:1]:
+            where = f"{path}.template.spec.containers[0]"
+            texts = [(f"{where}.{'args' if container.args else 'command'}", sshd.text(container), "Write {}=eth0.")]
+            for index, one in enumerate(container.env or ()):
+                if one.name.endswith("_SOCKET_IFNAME"):
+                    texts.append((f"{where}.env[{index}]", f"{one.name}={one.value}", "Set value to eth0."))
+            for field, text, fix in texts:
+                if found := _OF_NODES.search(text):
+                    fault = f"a pod has no interface {found[2][:15]}"
+                    yield Violation(field, fault, fix.format(found[1]), advisory=True)
 
 
 def _violation(role: str, template: PodTemplate, names: Sequence[str], fix: str) -> Iterator[Violation]:

@@ -30,7 +30,7 @@ from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.kueue.managed import framework, manages
 from webhook.predict.kueue.queues import fault
 from webhook.predict.quota import wording
-from webhook.predict.quota.assessment import Assessment, assess
+from webhook.predict.quota.assessment import Assessment, assess, reservation_of
 from webhook.predict.quota.fit import Shortage, charged
 from webhook.predict.sizes import Size
 from webhook.rules import CauseReason, Violation, number_of, rule
@@ -49,7 +49,7 @@ class Settings(RuleSettings):
     )
 
 
-@rule("resource-quota", Settings, since="0.1", importance=Importance.FAILS)
+@rule("resource-quota", Settings, since="0.1", importance=Importance.FAILS, reserves=reservation_of)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     assessment = assess(job, ctx)
     if assessment is None:

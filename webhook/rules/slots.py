@@ -95,7 +95,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     pods = {role: replica.template for role, _, replica in job.computing()}
     devices = [of_pod(template, settings.resources, ctx) for template in pods.values()]
-    gpus = [pod_devices.known for pod_devices in devices]
+    gpus = [pod_devices.exact for pod_devices in devices]
     containers = [container for template in pods.values() for container in template.containers]
     with_claims = any(container.resources and container.resources.claims for container in containers)
     on_cores = not any(gpus) and not with_claims
@@ -141,7 +141,7 @@ def _cores(templates: Iterable[PodTemplate], settings: Settings, ctx: Context) -
 
 def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Violation]:
     """Left out if the rule `gpus` rejects the launcher's number."""
-    gpus = [pod_devices.known for pod_devices in devices]
+    gpus = [pod_devices.exact for pod_devices in devices]
     if gpus and gpus[0] != gpus[-1] and gpus[0] in ctx.admitted.gpus:
         fault = f"requests {number_of(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
         fix = f"Request {number_of(gpus[-1], 'GPU')}."

@@ -19,6 +19,7 @@ of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_a
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from posixpath import normpath
 
 from webhook import PROGRAM
@@ -52,6 +53,9 @@ from webhook.rules.limits import MAX_MCA_ADVICE_CHARACTERS
 
 CREATION_POLICIES = (AT_STARTUP, WAIT_FOR_WORKERS)
 MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
+
+# Values that users write for others.
+_MEANT = {"Always": "OnFailure", "Delete": "All", "WaitForWorkersRunning": WAIT_FOR_WORKERS}
 
 # The default of `scaleTo` in the rule `name-length`.
 HEAD_ROOM = 100
@@ -172,7 +176,8 @@ def _run_policy(job: MPIJob) -> Iterator[Violation]:
             path, fix = f"spec.runPolicy.{field}", "Remove it, or set it to 0 or more."
             yield Violation(path, f"is {value}, must not be negative", fix, degree=Degree(path, -value))
     if policy.managed_by is not None and policy.managed_by not in MANAGERS:
-        yield _not_one_of("spec.runPolicy.managedBy", policy.managed_by, MANAGERS)
+        unsupported = _not_one_of("spec.runPolicy.managedBy", policy.managed_by, MANAGERS)
+        yield unsupported if unsupported.fix.startswith("Write") else replace(unsupported, fix="Remove it.")
 
 
 def _reserved(
@@ -206,7 +211,9 @@ def _reserved(
         if same or folder in folders:
             hidden = "" if same else ", and one hides the other"
             fault = f'the operator itself mounts something at "{mount.mount_path[:100]}"{hidden}'
-            yield Violation(where, fault, elsewhere, advisory=not same)
+            of_keys = "Remove this mount and its volume: the operator makes the keys."
+            fix = elsewhere if folder == CONFIG_FOLDER else of_keys
+            yield Violation(where, fault, fix, advisory=not same)
     labels = template.labels
     overwritten = [f"{path}.template.metadata.labels[{key}]" for key in RESERVED_LABELS if key in labels]
     overwritten += [f"{pod_path}.hostname"] if pod.hostname else []
@@ -285,5 +292,5 @@ def _quantities(start: str, written: Sequence[Written]) -> Iterator[Violation]:
 
 def _not_one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Violation:
     shown = (value or "")[:100]
-    fix = names.choose({"Always": "OnFailure", "Delete": "All"}.get(shown, shown), allowed)
+    fix = names.choose(_MEANT.get(shown, shown), allowed)
     return Violation(path, f'"{shown}" is not supported', fix, CauseReason.NOT_SUPPORTED)

@@ -1,4 +1,4 @@
-"""The violations that the rule reports."""
+"""Tests of the rule."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The label that the injection adds."""
+"""Tests of the injection."""
 
 from typing import Any
 
@@ -12,8 +12,6 @@ JOB: dict[str, Any] = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "
 
 
 class View:
-    """A cluster with one namespace, which may be unknown."""
-
     def __init__(self, answer: Any) -> None:
         self.answer = answer
 

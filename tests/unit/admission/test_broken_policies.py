@@ -107,7 +107,10 @@ BELOW_HEADER = [
         "«spec:\n  mode→mode»: warn",
         "line 3: spec: is not a setting: remove it, and write its content without indentation",
     ),
-    ("«mode: warn\n→»mode: audit", 'the document: line 4, column 1: the key "mode" is there twice'),
+    (
+        "«mode: warn\n→»mode: audit",
+        'the document: line 4, column 1: the key "mode" is there twice, first in line 3: remove one of them',
+    ),
     (
         "exemptions: [{rules: [gpus], «users: [alice]→users: [alice], reason: OPS-42»}]",
         "line 3: exemptions[0].reason: is missing",

@@ -6,7 +6,7 @@ import pytest
 from webhook.api.accelerators import (
     DEFAULT_ACCELERATORS,
     accelerators,
-    asking_for_devices,
+    containers_with_devices,
     is_accelerator,
     pod_total,
 )
@@ -107,10 +107,10 @@ def test_containers_with_accelerators_are_found_in_order() -> None:
         },
         PodTemplate,
     )
-    found = asking_for_devices(template)
+    found = containers_with_devices(template)
     assert [(place, container.name) for place, container in found] == [
         ("spec.containers[2]", "by-request"),
         ("spec.containers[3]", "by-limit"),
         ("spec.initContainers[0]", "first"),
     ]
-    assert asking_for_devices(PodTemplate()) == []
+    assert containers_with_devices(PodTemplate()) == []

@@ -117,8 +117,9 @@ def test_byte_order_mark_is_ignored(text: str | bytes) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: 1\nb: 2\na: 3", 'line 3, column 1: the key "a" is there twice'),
-        ("{1: a, '1': b}", 'line 1, column 8: the key "1" is there twice'),
+        ("a: 1\nb: 2\na: 3", 'line 3, column 1: the key "a" is there twice, first in line 1: remove one of them'),
+        ("a: [1]\na: [2]", 'line 2, column 1: the key "a" is there twice, first in line 1: merge both lists into one'),
+        ("{1: a, '1': b}", 'line 1, column 8: the key "1" is there twice, first in line 1: remove one of them'),
         ("a: .nan", "line 1, column 4: .nan is a number that JSON does not have"),
         ("a: -.inf", "line 1, column 4: -.inf is a number that JSON does not have"),
         ("? [a]\n: b", "line 1, column 3: a key must be text"),

@@ -331,7 +331,7 @@ def test_standard_input(check: Check) -> None:
             {"kind": "List", "items": [GOOD, {"kind": "MPIJobList", "items": [3]}]},
             "items[1]: items[0]: is a number, not a Kubernetes object",
         ),
-        ("a: 1\na: 2", 'line 2, column 1: the key "a" is there twice'),
+        ("a: 1\na: 2", 'line 2, column 1: the key "a" is there twice, first in line 1: remove one of them'),
         ("a: .nan", "line 1, column 4: .nan is a number that JSON does not have"),
         (b"\x7fELF\x02\x00", "is not text: control characters are not allowed at position 0"),
         (b"\xff\xfe", "is not text in UTF-8"),
@@ -509,7 +509,8 @@ class TestGithub:
     def test_annotation_for_an_unreadable_file(self, check: Check) -> None:
         result = check("a.yaml", "-o", "github", files={"a.yaml": "a: 1\na: 2"})
         assert result.exit_code == 2
-        assert result.stdout == ('::error file=a.yaml,title=the file::line 2, column 1: the key "a" is there twice\n')
+        fault = 'the key "a" is there twice, first in line 1: remove one of them'
+        assert result.stdout == f"::error file=a.yaml,title=the file::line 2, column 1: {fault}\n"
 
 
 class TestSarif:

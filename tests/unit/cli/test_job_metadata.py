@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import changed
-from webhook.cli.job_check import judge
+from webhook.cli.job_check import metadata_violations
 
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "u"}
 ALLOWED = 'allowed are letters, digits, "-", "_" and "."'
 
 
 def told(changes: dict[str, Any]) -> list[str]:
-    return [f"{each.path}: {each.message}. {each.fix}" for each in judge(changed(changes)["metadata"])]
+    return [f"{each.path}: {each.message}. {each.fix}" for each in metadata_violations(changed(changes)["metadata"])]
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_valid_metadata_has_no_faults(metadata: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("metadata", [None, "x", [1]])
 def test_metadata_that_is_not_a_mapping_has_no_faults(metadata: Any) -> None:
-    assert judge(metadata) == []
+    assert metadata_violations(metadata) == []
 
 
 @pytest.mark.parametrize(

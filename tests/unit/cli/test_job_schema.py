@@ -153,6 +153,10 @@ def test_unknown_field_is_rejected_with_a_fix(row: tuple[str, ...]) -> None:
             "spec.slotsPerWorker: many",
             "spec.slotsPerWorker: must be a whole number, not text. Write 1, or a whole number of your own.",
         ),
+        (
+            f"{SPEC}.securityContext.runAsUser: root",
+            f"{POD}.securityContext.runAsUser: must be a whole number, not text. Write 0.",
+        ),
         ("spec.slotsPerWorker: 1.5", "spec.slotsPerWorker: must be a whole number, not 1.5. Write 2."),
         (
             "spec.slotsPerWorker: true",

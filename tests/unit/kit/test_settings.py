@@ -12,7 +12,7 @@ from webhook.kit.settings import (
     RangeRuleSettings,
     RuleSettings,
     WarningRuleSettings,
-    each,
+    valid_entries,
 )
 
 BASES = (RuleSettings, WarningRuleSettings)
@@ -55,7 +55,7 @@ def test_invalid_entry_is_named() -> None:
 
 
 def test_keys_of_a_mapping_are_checked() -> None:
-    short = TypeAdapter(Annotated[dict[str, str], each(lambda key: "is too long" if len(key) > 1 else None)])
+    short = TypeAdapter(Annotated[dict[str, str], valid_entries(lambda key: "is too long" if len(key) > 1 else None)])
     assert short.validate_python({"a": "long"}) == {"a": "long"}
     with pytest.raises(ValidationError, match='Value error, "long" is too long'):
         short.validate_python({"a": "", "long": ""})

@@ -643,3 +643,76 @@ def test_image_with_another_mpi_is_reported(image: str, implementation: str, nam
 )
 def test_option_that_the_command_or_its_program_may_have_is_accepted(command: str, implementation: str) -> None:
     assert check(command.split(), None, implementation) == []
+
+
+def test_option_that_the_mpi_of_the_image_lacks_is_to_be_removed() -> None:
+    changes = {
+        "spec.mpiImplementation": "Intel",
+        f"{LAUNCHER}.image": "intel/oneapi-hpckit:2024.2",
+        f"{LAUNCHER}.command": ["mpirun", "-np", "2", "-x", "A", "x"],
+    }
+    (violation,) = violations(ID, changes)
+    assert (violation.path, violation.fix) == (f"{WHERE}.command", "Remove that.")
+
+
+GPUS = {f"{WORKER}.resources": {"limits": {"nvidia.com/gpu": 4}}}
+
+
+@pytest.mark.parametrize(
+    ("command", "fault", "fix"),
+    [
+        ("mpirun -np 4 /osu/pt2pt/osu_latency", "osu_latency needs exactly 2 ranks", "Set -np to 2."),
+        ("mpirun -n 4 osu_bibw D D", "osu_bibw needs exactly 2 ranks", "Set -n to 2."),
+        ("mpirun -np 8 gmx_mpi mdrun -ntmpi 4 -ntomp 2", "only GROMACS without MPI has -ntmpi", "Remove -ntmpi 4."),
+        (
+            "mpirun -np 8 ./hpl.sh --nprow 4 --npcol=4",
+            "4 x 4 ranks, but -np 8",
+            "Write --nprow 2 --npcol 4.",
+        ),
+        ("mpirun --mca plm slurm -np 8 x", "a pod has no slurm", "Remove --mca plm slurm."),
+        (
+            "mpirun -np 2 -N 1 torchrun --nproc_per_node=8 t.py",
+            "8 processes for 4 GPUs of a worker",
+            "Write --nproc_per_node=4.",
+        ),
+    ],
+)
+def test_arguments_with_which_the_program_fails_are_reported(command: str, fault: str, fix: str) -> None:
+    for argv in (command.split(), ["bash", "-c", command]):
+        (violation,) = violations(ID, {f"{LAUNCHER}.command": argv} | GPUS)
+        assert found([violation]) == [f"(advice) {WHERE}.command: {fault}"]
+        assert violation.fix == fix
+        assert Finding(ID, violation).warning.endswith(f"{fix} [{ID}]")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mpirun -np 2 osu_latency",
+        "mpirun osu_latency",
+        "mpirun -np 4 osu_mbw_mr",
+        "mpirun -np 4 osu_multi_lat",
+        "mpirun -np 8 gmx_mpi mdrun -ntmpi 0",
+        "mpirun -np 8 ./hpl.sh --nprow 2 --npcol 4",
+        "mpirun --mca plm rsh -np 8 x",
+        "mpirun --mca plm ^slurm -np 8 x",
+        "mpirun -np 2 torchrun --nproc-per-node 4 t.py",
+        "mpirun -np 2 torchrun --nproc-per-node gpu t.py",
+        "mpirun -np 2 python t.py --nproc-per-node 8",
+    ],
+)
+def test_arguments_that_the_program_may_have_are_accepted(command: str) -> None:
+    assert violations(ID, {f"{LAUNCHER}.command": command.split()} | GPUS) == []
+
+
+def test_variable_for_the_daemons_of_a_scheduler_is_reported() -> None:
+    changes = {f"{LAUNCHER}.command": ["mpirun", "-np", "8", "x"]}
+    for value, expected in (("slurm", [f"(advice) {WHERE}.env[0]: a pod has no slurm"]), ("rsh", [])):
+        env = [{"name": "OMPI_MCA_plm", "value": value}]
+        assert found(violations(ID, changes | {f"{LAUNCHER}.env": env})) == expected
+
+
+def test_processes_are_not_compared_with_accelerators_of_several_cores() -> None:
+    devices = {f"{WORKER}.resources": {"limits": {"aws.amazon.com/neuron": 4}}}
+    command = ["mpirun", "-np", "2", "torchrun", "--nproc_per_node=8", "t.py"]
+    assert violations(ID, {f"{LAUNCHER}.command": command} | devices) == []

@@ -45,6 +45,8 @@ def test_misspelt_accelerator_is_rejected_if_nodes_are_unknown(name: str, meant:
     [violation] = violations("gpus", gpus(2, name=name))
     assert (violation.message, violation.fix) == (f"no node has the resource {name}", f"Rename it to {meant}.")
     assert violations("gpus", gpus(2, name=name), view=Snapshot([node("a")])) == []
+    both = {"Worker.template.spec.containers.0.resources": {"limits": {name: 2, meant: 2}}}
+    assert [violation.fix for violation in violations("gpus", both)] == ["Remove it."]
 
 
 @pytest.mark.parametrize("name", ["nvdia.com/gpu", "nvidia.co/gpu", "gpu.nvidia.com/gpu"])

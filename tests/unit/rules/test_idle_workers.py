@@ -12,6 +12,7 @@ ID = "idle-workers"
 LAUNCHER = "Launcher.template.spec.containers.0"
 WORKER = "Worker.template.spec.containers.0"
 USE = "--hostfile /etc/mpi/hostfile"
+INSTEAD = f"Use {USE} instead."
 
 
 def script(text: str) -> list[str]:
@@ -72,9 +73,11 @@ TORCHRUN = "torchrun runs on the launcher alone"
         (script("sleep 5; deepspeed -H /job/hostfile t.py"), "nothing in the job writes /job/hostfile", None),
         (script("sleep 5; mpirun -hostfile hosts -np 4 t"), "nothing in the job writes hosts", None),
         ("mpirun -mca orte_default_hostfile /tmp/hosts -np 4 t", "nothing in the job writes /tmp/hosts", None),
-        ("mpirun --host worker-0,worker-1 -np 4 t", "finds no host worker-0", f"Write {USE}."),
-        ("mpirun -H a-worker-0.a.b.svc,a-worker-1:2 -np 4 t", "finds no host a-worker-1", f"Write {USE}."),
-        ("horovodrun -H a-worker-0.a-worker:4 -np 4 t", "finds no host a-worker-0.a-worker", f"Write {USE}."),
+        ("mpirun --host worker-0,worker-1 -np 4 t", "-host: no host worker-0", INSTEAD),
+        ("mpirun -H a-worker-0.a.b.svc,a-worker-1:2 -np 4 t", "-H: no host a-worker-1", INSTEAD),
+        ("horovodrun -H a-worker-0.a-worker:4 -np 4 t", "-H: no host ...er-0.a-worker", INSTEAD),
+        ("mpirun -H train-worker-10,train-worker-11 -np 4 t", "-H: no host train-worker-10", INSTEAD),
+        ("horovodrun -H localhost:4 -np 4 t", "-H: all ranks on the launcher", INSTEAD),
         ("mpirun -H localhost:4 -np 4 t", "-H localhost:4 runs all ranks on the launcher", "Remove it."),
         (
             "mpirun -np 4 -x MASTER_ADDR=localhost python t.py",
@@ -84,6 +87,16 @@ TORCHRUN = "torchrun runs on the launcher alone"
         (
             script("mpirun -np 2 torchrun --nnodes 2 --rdzv-endpoint=pi-worker-0:29500 t.py"),
             "no other worker finds pi-worker-0",
+            "Write train-worker-0.train.",
+        ),
+        (
+            script("mpirun -np 2 torchrun --nnodes 2 --rdzv_endpoint=$(hostname -f):29500 t.py"),
+            "$(hostname -f) is not the host of rank 0",
+            "Write train-worker-0.train.",
+        ),
+        (
+            script('export MASTER_ADDR="${HOSTNAME}"; mpirun -np 2 -x MASTER_ADDR python t.py'),
+            "${HOSTNAME} is not the host of rank 0",
             "Write train-worker-0.train.",
         ),
     ],
@@ -115,6 +128,8 @@ def test_launcher_that_starts_no_ranks_on_workers_is_reported(command: Any, mess
             env=[{"name": "MASTER_ADDR", "value": "localhost"}],
         ),
         launcher("mpirun -np 2 -x MASTER_ADDR=localhost python t.py") | {"Worker.replicas": 1},
+        launcher(script("mpirun -np 2 -x MASTER_ADDR=$(hostname) python t.py")) | {"spec.runLauncherAsWorker": True},
+        launcher(script("export MASTER_ADDR=$(hostname); MASTER_ADDR=$(cat a); mpirun -np 2 -x MASTER_ADDR t")),
         launcher(script("python prepare.py; mpirun -np 2 python t.py")),
         launcher("accelerate launch --num_machines 2 --machine_rank 0 t.py"),
         launcher("python launch.py"),
@@ -230,7 +245,7 @@ def test_worker_that_ends_is_reported(command: list[str], message: str, fix: str
         ),
         (
             launcher("mpirun --host worker-0,worker-1 -np 4 t") | {f"{WORKER}.command": ["service", "ssh", "start"]},
-            ["ends once it has started sshd", "finds no host worker-0"],
+            ["ends once it has started sshd", "-host: no host worker-0"],
         ),
         (
             launcher("python t.py") | {f"{WORKER}.command": ["sleep", "infinity"]},
@@ -264,3 +279,20 @@ def test_faults_of_worker_and_launcher_are_reported_together(changes: dict[str, 
 )
 def test_worker_that_may_run_sshd_is_accepted(changes: dict[str, Any]) -> None:
     assert violations(ID, changes) == []
+
+
+@pytest.mark.parametrize("role", ["Launcher", "Worker"])
+@pytest.mark.parametrize(
+    ("pod", "reported"),
+    [
+        ({"dnsPolicy": "Default"}, True),
+        ({"dnsPolicy": "ClusterFirst"}, False),
+        ({"dnsPolicy": "Default", "hostNetwork": True}, False),
+        ({"dnsPolicy": "Default", "dnsConfig": {"nameservers": ["10.96.0.10"]}}, False),
+    ],
+)
+def test_dns_of_the_node_is_reported(role: str, pod: dict[str, Any], reported: bool) -> None:
+    result = violations(ID, {f"{role}.template.spec.{field}": value for field, value in pod.items()})
+    path = f"spec.mpiReplicaSpecs[{role}].template.spec.dnsPolicy"
+    assert [(each.path, each.fix) for each in result] == ([(path, "Remove it.")] if reported else [])
+    assert all(fits_a_warning(ID, each) for each in result)

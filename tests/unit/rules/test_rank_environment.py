@@ -316,3 +316,32 @@ def test_invalid_names_in_the_settings_are_rejected(name: str) -> None:
 def test_message_names_only_the_first_variables() -> None:
     (violation,) = check(launcher=[f"NCCL_{number}" for number in range(1_009)])
     assert "and 1006 more" in violation.message
+
+
+INTERFACE = "NCCL_SOCKET_IFNAME"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("command", ["mpirun", "-x", f"{INTERFACE}=ib0", "t"], f"command: ib0. Write {INTERFACE}=eth0."),
+        ("command", ["bash", "-c", f"mpirun -x {INTERFACE}='=eno1' t"], f"command: eno1. Write {INTERFACE}=eth0."),
+        ("env", [{"name": INTERFACE, "value": "bond0"}], "env[0]: bond0. Set value to eth0."),
+        ("env", [{"name": INTERFACE, "value": "eth0"}], None),
+        ("env", [{"name": INTERFACE, "value": "^ib0"}], None),
+        ("env", [{"name": INTERFACE, "value": "ib0,eth0"}], None),
+    ],
+)
+def test_interface_of_a_node_is_reported(field: str, value: Any, expected: str | None) -> None:
+    changes = {"Launcher.template.spec.containers.0.command": ["mpirun", "-x", INTERFACE, "t"]}
+    changes |= {f"Launcher.template.spec.containers.0.{field}": value}
+    result = [f"{each.path}: {each.message}. {each.fix}" for each in violations(ID, changes)]
+    where = "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0]."
+    text = f"{where}{expected}".replace(": ", ": a pod has no interface ", 1)
+    assert result == ([text] if expected else [])
+    for pod in (
+        {"Worker.template.spec.hostNetwork": True},
+        {"Worker.template.metadata": {"annotations": {"k8s.v1.cni.cncf.io/networks": "ib"}}},
+        {"Worker.template.spec.resourceClaims": [{"name": "nic", "resourceClaimName": "nic"}]},
+    ):
+        assert violations(ID, changes | pod) == []

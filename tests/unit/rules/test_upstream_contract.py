@@ -179,6 +179,20 @@ def test_suggested_path_for_the_key_is_in_the_home_of_the_user(user: dict[str, i
     assert violation.fix == f"Set it to {home}/.ssh, or to .ssh in the home of the user."
 
 
+@pytest.mark.parametrize(
+    ("changes", "fix"),
+    [
+        ({"spec.runPolicy.managedBy": "kueue"}, "Remove it."),
+        ({"spec.runPolicy.managedBy": "kubeflow.org/mpioperator"}, "Write kubeflow.org/mpi-operator."),
+        ({"spec.launcherCreationPolicy": "WaitForWorkersRunning"}, "Write WaitForWorkersReady."),
+        (mount("/root/.ssh"), "Remove this mount and its volume: the operator makes the keys."),
+        (mount("/etc/mpi"), "Mount it elsewhere, such as at /data."),
+    ],
+)
+def test_fix_names_the_value_that_is_probably_meant(changes: dict[str, Any], fix: str) -> None:
+    assert [violation.fix for violation in violations("upstream-contract", changes)] == [fix]
+
+
 @pytest.mark.parametrize("field", ["ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"])
 def test_fix_for_a_negative_number_is_to_remove_it(field: str) -> None:
     [violation] = violations("upstream-contract", {f"spec.runPolicy.{field}": -1})

@@ -14,7 +14,7 @@ from webhook.client.calls import ApiError
 from webhook.client.live_view import LiveView
 from webhook.controllers.reconciler import Reconciler
 from webhook.controllers.ssh.removal import KeyRemoval
-from webhook.parts.job_metrics.watches import LAUNCHERS
+from webhook.parts.job_metrics.deadline_events import LAUNCHERS
 from webhook.server import background
 from webhook.server.controllers import run_reconciler, run_watch, start_key_removal
 from webhook.server.ops import Readiness

@@ -9,9 +9,7 @@ from certs.authority import Authority
 from tests.support import jobs
 from tests.support.live_service import Connection, live
 from tests.support.policies import HEADER, layer
-from webhook import injections, rules
-from webhook.policy import document
-from webhook.policy.in_force import PolicySet
+from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.store import Loaded
 from webhook.server import service as service_module
 from webhook.server.service import StartError
@@ -89,7 +87,7 @@ def test_policy_from_a_file_is_used(tmp_path):
 
 
 def test_validators_of_policies_are_built_at_the_start(monkeypatch):
-    model = document.assemble(rules.REGISTRY, injections.REGISTRY)
+    model = policy_model.__wrapped__()
     monkeypatch.setattr("webhook.server.service.policy_model", lambda: model)
     with live():
         assert model.__pydantic_complete__

@@ -11,7 +11,7 @@ from webhook.injections import Caution
 from webhook.policy import exemptions
 
 PREFIX: Final = "training.openshift.io/"
-KNOWN: Final = frozenset({*annotations.OF_USERS, exemptions.ASKED, exemptions.REASON})
+KNOWN: Final = frozenset({*annotations.OF_USERS, exemptions.EXEMPT, exemptions.REASON})
 _NAMES: Final = [key.removeprefix(PREFIX) for key in sorted(KNOWN)]
 _FIELDS: Final = {f"{PREFIX}log-retention": "spec.runPolicy.ttlSecondsAfterFinished"}
 """Keys that look like an annotation of the service, with the field to use instead."""

@@ -27,7 +27,7 @@ class Kind(NamedTuple):
 
 
 INJECTIONS: Final = Kind("an", "injection", injections.REGISTRY, annotations.SKIP)
-RULES: Final = Kind("a", "rule", rules.REGISTRY, exemptions.ASKED)
+RULES: Final = Kind("a", "rule", rules.REGISTRY, exemptions.EXEMPT)
 
 
 def asked(job: MPIJob) -> tuple[str, ...]:

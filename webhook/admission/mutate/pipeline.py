@@ -45,7 +45,6 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
         if request.operation == "UPDATE":
             stored = untyped.decode(request.old_object)
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        review.confirm(request)
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
     old = old_job(request) if request.operation == "UPDATE" else None
     decision = Decision(name=name_of(request, job), skipped=reason_to_inject_nothing(request, job, old, policy, view))

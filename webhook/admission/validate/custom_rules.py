@@ -6,7 +6,7 @@ import msgspec
 from msgspec import structs
 
 from webhook.admission.validate import ratchet
-from webhook.api.accelerators import asking_for_devices, is_accelerator
+from webhook.api.accelerators import containers_with_devices, is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate
@@ -66,7 +66,7 @@ def _images(template: PodTemplate) -> tuple[str, ...]:
 
 
 def _accelerator(template: PodTemplate, names: tuple[str, ...]) -> str:
-    for _, container in asking_for_devices(template):
+    for _, container in containers_with_devices(template):
         if (asked := container.resources) is not None:
             found = (name for name in (*(asked.limits or ()), *(asked.requests or ())) if is_accelerator(name, names))
             if name := next(found, ""):
@@ -100,7 +100,7 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
             job=job_facts(job, ctx),
             old_job=None if ctx.old is None else job_facts(ctx.old, ratchet.judging_stored(ctx, job, ctx.old)),
         )
-        found = evaluation.evaluate([rule.asked for rule in rules], variables)
+        found = evaluation.evaluate([rule.to_evaluate for rule in rules], variables)
         outcomes.update(zip((rule.id for rule in rules), found, strict=True))
     return structs.replace(ctx, custom_rules=outcomes)
 

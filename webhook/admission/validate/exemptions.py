@@ -14,9 +14,9 @@ from webhook.admission.validate import required_injections
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution
 from webhook.kit.context import Context
-from webhook.kit.custom_rules import PREFIX, is_own
+from webhook.kit.custom_rules import PREFIX, is_custom_id
 from webhook.policy.document import PolicyDocument
-from webhook.policy.exemptions import EVERY_RULE, REASON, Exemption, asked_rules, names_rule
+from webhook.policy.exemptions import EVERY_RULE, REASON, Exemption, names_rule, requested_rules
 from webhook.policy.in_force import Policy
 from webhook.rules import Violation
 
@@ -90,7 +90,7 @@ def without_excused_limits(
         for rule in rules.REGISTRY  # custom rules set no limits
     )
     excused = frozenset(rule for rule, verdict in verdicts if verdict.reason)
-    return structs.replace(ctx, admitted=policy.admitted_but(excused)) if excused else ctx
+    return structs.replace(ctx, admitted=policy.admitted_except(excused)) if excused else ctx
 
 
 def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
@@ -98,7 +98,7 @@ def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
     if not (requested := ctx.once(_asked, job)):
         return
     known = {*rules.REGISTRY, required_injections.RULE, EVERY_RULE, PREFIX}
-    unknown = [entry for entry in requested if entry not in known and not is_own(entry)]
+    unknown = [entry for entry in requested if entry not in known and not is_custom_id(entry)]
     yield from opt_out.misplaced(unknown, opt_out.RULES, opt_out.INJECTIONS)
 
 
@@ -113,7 +113,7 @@ def _concerned(policy: PolicyDocument, ctx: Context) -> Sequence[Exemption]:
 
 def _asked(job: MPIJob, _: Context) -> dict[str, None]:
     """The rules in the job's annotation, in its order."""
-    return dict.fromkeys(asked_rules(job.annotations))
+    return dict.fromkeys(requested_rules(job.annotations))
 
 
 def _noting(finding: Finding, note: str) -> Finding:

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Final
 
 from webhook.admission import messages, too_large
-from webhook.admission.decision import QUOTA_RULE, Decision
+from webhook.admission.decision import Decision
 from webhook.admission.messages import SCHEMA, Finding
 from webhook.admission.request_context import context_of, name_of, old_job
 from webhook.admission.skipping import (
@@ -22,10 +22,9 @@ from webhook.api.shape import ShapeError
 from webhook.cluster.view import ClusterView
 from webhook.kit.context import Context
 from webhook.kit.settings import Action, RuleSettings
-from webhook.policy.exemptions import ASKED
+from webhook.policy.exemptions import EXEMPT
 from webhook.policy.in_force import Policy
 from webhook.predict.pod_template import decode_job
-from webhook.predict.quota.assessment import reservation_of
 from webhook.rules import CauseReason, Rule, Violation
 
 RESERVE_SECONDS: Final = 0.05
@@ -58,7 +57,6 @@ def validate(
     try:
         job = decode_job(request.object)
     except ShapeError as error:
-        review.confirm(request)
         return _wrong_shape(request.name, error, policy)
     job = mpijob.apply_operator_defaults(job)
     decision = Decision(name=name_of(request, job))
@@ -84,12 +82,13 @@ def validate(
             decision.requested.append(finding.rule)
         decision.add(outcome.finding, leads_to)
     if cautions := list(exemptions.cautions(job, ctx)):
-        decision.told[ASKED] = [*cautions]
+        decision.told[EXEMPT] = [*cautions]
     decision.denied = messages.told_once(decision.denied)
     decision.put_worst_first()
     decision.refused_gpus = rejected_gpus.of(decision, job, ctx)
-    if policy.action(QUOTA_RULE) is Action.DENY:
-        decision.reservation = reservation_of(job, ctx)
+    for rule, _, action in policy.rules:
+        if rule.reserves is not None and action is Action.DENY:
+            decision.reservation = rule.reserves(job, ctx)
     return decision
 
 

@@ -4,11 +4,10 @@ https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/ip.go and `
 """
 
 import ipaddress
-from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
-from webhook.cel.library.declared import BOOL, INT, STRING, Declared, Function, Method, Text
+from webhook.cel.library.declared import BOOL, INT, STRING, Declared, Function, Method, Text, parses
 
 Parsed = IPv4Address | IPv6Address
 
@@ -24,22 +23,13 @@ class Address(Text):
 
 
 class Network(Text):
-    """An IP address in canonical form, with a prefix length."""
+    """An IP address in canonical form with a prefix length."""
 
     type = "kubernetes.CIDR"
 
     @property
-    def address(self) -> Parsed:
-        """The address, including the host bits."""
-        return ipaddress.ip_address(self.text.partition("/")[0])
-
-    @property
-    def length(self) -> int:
-        return int(self.text.partition("/")[2])
-
-    @property
     def parsed(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-        """The network, without host bits."""
+        """The network without the host bits."""
         return ipaddress.ip_network(self.text, strict=False)
 
 
@@ -58,17 +48,6 @@ def _network(text: str) -> Network:
     if int(length) > parsed.parsed.max_prefixlen:
         raise ValueError(f"network address parse error: the prefix of {text!r} is too long")
     return Network(f"{parsed.text}/{length}")
-
-
-def _parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
-    def parses(text: str) -> bool:
-        try:
-            parse(text)
-        except ValueError:
-            return False
-        return True
-
-    return parses
 
 
 def _is_link_local_multicast(address: Address) -> bool:
@@ -97,7 +76,7 @@ def _contains_network(network: Network, other: Network) -> bool:
 
 FUNCTIONS: Final[tuple[Declared, ...]] = (
     Function("ip", [STRING], Address, _address),
-    Function("isIP", [STRING], BOOL, _parses(_address)),
+    Function("isIP", [STRING], BOOL, parses(_address)),
     Function("ip.isCanonical", [STRING], BOOL, lambda text: _address(text).text == text),
     Function("string", [Address], STRING, lambda address: address.text),
     Method("family", [Address], INT, lambda address: address.parsed.version),
@@ -107,13 +86,13 @@ FUNCTIONS: Final[tuple[Declared, ...]] = (
     Method("isLinkLocalMulticast", [Address], BOOL, _is_link_local_multicast),
     Method("isGlobalUnicast", [Address], BOOL, _is_global_unicast),
     Function("cidr", [STRING], Network, _network),
-    Function("isCIDR", [STRING], BOOL, _parses(_network)),
+    Function("isCIDR", [STRING], BOOL, parses(_network)),
     Function("string", [Network], STRING, lambda network: network.text),
     Method("containsIP", [Network, Address], BOOL, _contains_address),
     Method("containsIP", [Network, STRING], BOOL, lambda network, text: _contains_address(network, _address(text))),
     Method("containsCIDR", [Network, Network], BOOL, _contains_network),
     Method("containsCIDR", [Network, STRING], BOOL, lambda network, text: _contains_network(network, _network(text))),
-    Method("ip", [Network], Address, lambda network: Address(str(network.address))),
+    Method("ip", [Network], Address, lambda network: Address(network.text.partition("/")[0])),
     Method("masked", [Network], Network, lambda network: Network(str(network.parsed))),
-    Method("prefixLength", [Network], INT, lambda network: network.length),
+    Method("prefixLength", [Network], INT, lambda network: network.parsed.prefixlen),
 )

@@ -1,6 +1,7 @@
-"""Declares CEL functions: name, parameter types, result type, and the Python function."""
+"""Declarations of CEL functions."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple
 
 
@@ -13,15 +14,26 @@ class Text:
         self.text = text
 
 
-def same(one: object, other: object) -> bool:
+def same(first: object, second: object) -> bool:
     """CEL's ==. Numbers of different types may be equal, but true is not equal to 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    return one == other
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(same(value, second[key]) for key, value in first.items())
+    return first == second
+
+
+def parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
+    def is_valid(text: str) -> bool:
+        try:
+            parse(text)
+        except ValueError:
+            return False
+        return True
+
+    return is_valid
 
 
 BOOL: Final = "bool"
@@ -36,11 +48,10 @@ LISTS_BY_KEY: Final = "map<string, list<string>>"
 
 
 Type = str | type[Text]
-"""The name of a CEL type, or a subclass of `Text`."""
 
 
 class Declared(NamedTuple):
-    """A function, or an overload of a function."""
+    """A function or an overload of one."""
 
     name: str
     parameters: Sequence[Type]
@@ -49,11 +60,7 @@ class Declared(NamedTuple):
     method: bool = False
 
 
-def Function(name: str, parameters: Sequence[Type], result: Type, work: Callable[..., Any]) -> Declared:  # noqa: N802
-    """A function that is called as name(a, b)."""
-    return Declared(name, parameters, result, work)
-
-
-def Method(name: str, parameters: Sequence[Type], result: Type, work: Callable[..., Any]) -> Declared:  # noqa: N802
-    """A function that is called as a.name(b)."""
-    return Declared(name, parameters, result, work, method=True)
+Function = Declared
+"""Called as name(a, b)."""
+Method = partial(Declared, method=True)
+"""Called as a.name(b)."""

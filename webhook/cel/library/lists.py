@@ -14,7 +14,7 @@ _KINDS: Final = (bool, (int, float), str, bytes, bytearray, datetime, timedelta)
 
 
 def _comparable(items: list[Any]) -> list[Any]:
-    """The items; ValueError unless all have types that can be compared with each other."""
+    """The items; ValueError if some cannot be compared with each other."""
     kinds = {next((kind for kind in _KINDS if isinstance(item, kind)), None) for item in items}
     if len(kinds) > 1 or None in kinds:
         raise ValueError("no such overload: the items of the list cannot be compared")
@@ -22,7 +22,7 @@ def _comparable(items: list[Any]) -> list[Any]:
 
 
 def _is_sorted(items: list[Any]) -> bool:
-    return all(one <= other for one, other in pairwise(_comparable(items)))
+    return all(first <= second for first, second in pairwise(_comparable(items)))
 
 
 def _sum(items: list[Any]) -> Any:
@@ -49,12 +49,12 @@ def _extreme(name: str, choose: Callable[[list[Any]], Any]) -> Callable[[list[An
     return extreme
 
 
-def _index_of(items: list[Any], wanted: Any) -> int:
-    return next((index for index, item in enumerate(items) if same(item, wanted)), -1)
+def _index_of(items: list[Any], value: Any) -> int:
+    return next((index for index, item in enumerate(items) if same(item, value)), -1)
 
 
-def _last_index_of(items: list[Any], item: Any) -> int:
-    return next((index for index in range(len(items) - 1, -1, -1) if same(items[index], item)), -1)
+def _last_index_of(items: list[Any], value: Any) -> int:
+    return next((index for index in range(len(items) - 1, -1, -1) if same(items[index], value)), -1)
 
 
 def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
@@ -85,12 +85,20 @@ def _distinct(items: list[Any]) -> list[Any]:
     return distinct
 
 
-def _contains(items: list[Any], wanted: Any) -> bool:
-    return any(same(item, wanted) for item in items)
+def _contains(items: list[Any], value: Any) -> bool:
+    return any(same(item, value) for item in items)
 
 
-def _contains_all(items: list[Any], others: list[Any]) -> bool:
-    return all(_contains(items, other) for other in others)
+def _contains_all(items: list[Any], values: list[Any]) -> bool:
+    return all(_contains(items, value) for value in values)
+
+
+def _equivalent(first: list[Any], second: list[Any]) -> bool:
+    return _contains_all(first, second) and _contains_all(second, first)
+
+
+def _intersects(first: list[Any], second: list[Any]) -> bool:
+    return any(_contains(second, value) for value in first)
 
 
 def _range(count: int) -> list[int]:
@@ -106,8 +114,8 @@ FUNCTIONS: Final[tuple[Declared, ...]] = (
     Method("sum", [LIST], DYN, _sum),
     Method("min", [LIST], DYN, _extreme("min", min)),
     Method("max", [LIST], DYN, _extreme("max", max)),
-    *(Method("indexOf", [LIST, wanted], INT, _index_of) for wanted in _OF_ONE_TYPE),
-    *(Method("lastIndexOf", [LIST, wanted], INT, _last_index_of) for wanted in _OF_ONE_TYPE),
+    *(Method("indexOf", [LIST, kind], INT, _index_of) for kind in _OF_ONE_TYPE),
+    *(Method("lastIndexOf", [LIST, kind], INT, _last_index_of) for kind in _OF_ONE_TYPE),
     Method("sort", [LIST], LIST, lambda items: sorted(_comparable(items))),
     Method("distinct", [LIST], LIST, _distinct),
     Method("flatten", [LIST], LIST, _flatten),
@@ -115,11 +123,6 @@ FUNCTIONS: Final[tuple[Declared, ...]] = (
     Method("slice", [LIST, INT, INT], LIST, _slice),
     Function("lists.range", [INT], LIST, _range),
     Function("sets.contains", [LIST, LIST], BOOL, _contains_all),
-    Function(
-        "sets.equivalent",
-        [LIST, LIST],
-        BOOL,
-        lambda one, other: _contains_all(one, other) and _contains_all(other, one),
-    ),
-    Function("sets.intersects", [LIST, LIST], BOOL, lambda one, other: any(_contains(other, item) for item in one)),
+    Function("sets.equivalent", [LIST, LIST], BOOL, _equivalent),
+    Function("sets.intersects", [LIST, LIST], BOOL, _intersects),
 )

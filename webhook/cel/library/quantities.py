@@ -7,13 +7,13 @@ from typing import Final
 
 from webhook.api import quantity
 from webhook.api.quantity import NANO
-from webhook.cel.library.declared import BOOL, DOUBLE, INT, STRING, Declared, Function, Method, Text
+from webhook.cel.library.declared import BOOL, DOUBLE, INT, STRING, Declared, Function, Method, Text, parses
 
 _LARGEST: Final = 2**63
 
 
 class Amount(Text):
-    """A quantity, stored as a number of billionths."""
+    """A quantity; `text` is the number of billionths."""
 
     type = "kubernetes.Quantity"
 
@@ -30,10 +30,6 @@ def _parse(text: str) -> Amount:
     return Amount.of(quantity.parse(text))
 
 
-def _is_quantity(text: str) -> bool:
-    return quantity.are_readable([text])
-
-
 def _is_integer(amount: Amount) -> bool:
     whole, rest = divmod(amount.nano, NANO)
     return rest == 0 and -_LARGEST <= whole < _LARGEST
@@ -45,22 +41,22 @@ def _as_integer(amount: Amount) -> int:
     return amount.nano // NANO
 
 
-def _compare(one: Amount, other: Amount) -> int:
-    return (one.nano > other.nano) - (one.nano < other.nano)
+def _sign(nano: int) -> int:
+    return (nano > 0) - (nano < 0)
 
 
 FUNCTIONS: Final[tuple[Declared, ...]] = (
     Function("quantity", [STRING], Amount, _parse),
-    Function("isQuantity", [STRING], BOOL, _is_quantity),
-    Method("sign", [Amount], INT, lambda one: _compare(one, Amount.of(0))),
+    Function("isQuantity", [STRING], BOOL, parses(quantity.parse)),
+    Method("sign", [Amount], INT, lambda amount: _sign(amount.nano)),
     Method("isInteger", [Amount], BOOL, _is_integer),
     Method("asInteger", [Amount], INT, _as_integer),
-    Method("asApproximateFloat", [Amount], DOUBLE, lambda one: one.nano / NANO),
-    Method("add", [Amount, Amount], Amount, lambda one, other: Amount.of(one.nano + other.nano)),
-    Method("add", [Amount, INT], Amount, lambda one, other: Amount.of(one.nano + other * NANO)),
-    Method("sub", [Amount, Amount], Amount, lambda one, other: Amount.of(one.nano - other.nano)),
-    Method("sub", [Amount, INT], Amount, lambda one, other: Amount.of(one.nano - other * NANO)),
-    Method("compareTo", [Amount, Amount], INT, _compare),
-    Method("isLessThan", [Amount, Amount], BOOL, lambda one, other: one.nano < other.nano),
-    Method("isGreaterThan", [Amount, Amount], BOOL, lambda one, other: one.nano > other.nano),
+    Method("asApproximateFloat", [Amount], DOUBLE, lambda amount: amount.nano / NANO),
+    Method("add", [Amount, Amount], Amount, lambda amount, other: Amount.of(amount.nano + other.nano)),
+    Method("add", [Amount, INT], Amount, lambda amount, number: Amount.of(amount.nano + number * NANO)),
+    Method("sub", [Amount, Amount], Amount, lambda amount, other: Amount.of(amount.nano - other.nano)),
+    Method("sub", [Amount, INT], Amount, lambda amount, number: Amount.of(amount.nano - number * NANO)),
+    Method("compareTo", [Amount, Amount], INT, lambda amount, other: _sign(amount.nano - other.nano)),
+    Method("isLessThan", [Amount, Amount], BOOL, lambda amount, other: amount.nano < other.nano),
+    Method("isGreaterThan", [Amount, Amount], BOOL, lambda amount, other: amount.nano > other.nano),
 )

@@ -9,13 +9,13 @@ from typing import Final
 
 from webhook.cel.library.declared import INT, LIST_OF_STRINGS, STRING, Declared, Method
 
-# Lookarounds, back references, atomic groups, possessive quantifiers and flags that RE2 does not have.
+# Lookarounds, back references, atomic groups, possessive quantifiers and flags, which RE2 does not have.
 _NOT_OF_RE2: Final = re.compile(r"\(\?(?:[=!>#(]|<[=!]|P=|[ims-]*[aLux])|(?<!\\)(?:\\\\)*\\[1-9ZNuU]|[*+?}]\+")
 # Expressions that have a different meaning in Python.
 _NOT_AS_IN_RE2: Final = re.compile(r"\[:\^?[a-z]+:\]|(?<!\\)\{,[0-9]*\}")
 _MANY_LINES: Final = re.compile(r"\(\?[is]*m")
 _ANY_CASE: Final = re.compile(r"\(\?[ms]*i")
-# The end of a class is optional: an unclosed class is an error anyway.
+# The end of a class is optional, because an unclosed class is an error in any case.
 _ESCAPE_OR_CLASS_OR_END: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]?|\$", re.DOTALL)
 
 

@@ -6,7 +6,7 @@ https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/semverlib.g
 import re
 from typing import Any, Final
 
-from webhook.cel.library.declared import BOOL, INT, STRING, Declared, Function, Method, Text
+from webhook.cel.library.declared import BOOL, INT, STRING, Declared, Function, Method, Text, parses
 
 _NUMBER: Final = r"(0|[1-9][0-9]*)"
 _GRAMMAR: Final = re.compile(
@@ -17,7 +17,7 @@ _LARGEST: Final = 2**64
 
 
 class Version(Text):
-    """A semantic version without build metadata; comparisons ignore build metadata."""
+    """A semantic version without build metadata, which comparisons ignore."""
 
     type = "kubernetes.Semver"
 
@@ -44,25 +44,17 @@ def _version(text: str) -> Version:
     return Version(f"{match[1]}.{match[2]}.{match[3]}" + (f"-{pre}" if pre else ""))
 
 
-def _is_version(text: str) -> bool:
-    try:
-        _version(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _compare(one: Version, other: Version) -> int:
-    return (one.order > other.order) - (one.order < other.order)
+def _compare(version: Version, other: Version) -> int:
+    return (version.order > other.order) - (version.order < other.order)
 
 
 FUNCTIONS: Final[tuple[Declared, ...]] = (
     Function("semver", [STRING], Version, _version),
-    Function("isSemver", [STRING], BOOL, _is_version),
+    Function("isSemver", [STRING], BOOL, parses(_version)),
     Method("major", [Version], INT, lambda version: version.numbers[0]),
     Method("minor", [Version], INT, lambda version: version.numbers[1]),
     Method("patch", [Version], INT, lambda version: version.numbers[2]),
     Method("compareTo", [Version, Version], INT, _compare),
-    Method("isLessThan", [Version, Version], BOOL, lambda one, other: one.order < other.order),
-    Method("isGreaterThan", [Version, Version], BOOL, lambda one, other: one.order > other.order),
+    Method("isLessThan", [Version, Version], BOOL, lambda version, other: version.order < other.order),
+    Method("isGreaterThan", [Version, Version], BOOL, lambda version, other: version.order > other.order),
 )

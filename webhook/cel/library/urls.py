@@ -7,7 +7,7 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, unquote_plus
 
-from webhook.cel.library.declared import BOOL, LISTS_BY_KEY, STRING, Declared, Function, Method, Text
+from webhook.cel.library.declared import BOOL, LISTS_BY_KEY, STRING, Declared, Function, Method, Text, parses
 
 _SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -19,8 +19,6 @@ _VALID_PATH: Final = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@\[\]/]|%[0-9a-f
 
 
 class Url(Text):
-    """A URL, unchanged."""
-
     type = "kubernetes.URL"
 
 
@@ -32,7 +30,6 @@ class _Parts(NamedTuple):
 
     @property
     def port(self) -> str:
-        """The port without the colon; empty if there is none."""
         _, colon, port = self.host.rpartition(":")
         return port if colon and port.isdecimal() else ""
 
@@ -82,14 +79,6 @@ def _url(text: str) -> Url:
     return Url(text)
 
 
-def _is_url(text: str) -> bool:
-    try:
-        _split(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _escaped_path(url: Url) -> str:
     path = _split(url.text).path
     return path if _VALID_PATH.fullmatch(path) else quote(unquote(path), safe="/!$&'()*+,;=:@[]~")
@@ -106,7 +95,7 @@ def _query(url: Url) -> dict[str, list[str]]:
 
 FUNCTIONS: Final[tuple[Declared, ...]] = (
     Function("url", [STRING], Url, _url),
-    Function("isURL", [STRING], BOOL, _is_url),
+    Function("isURL", [STRING], BOOL, parses(_split)),
     Method("getScheme", [Url], STRING, lambda url: _split(url.text).scheme),
     Method("getHost", [Url], STRING, lambda url: _split(url.text).host),
     Method("getHostname", [Url], STRING, lambda url: _split(url.text).hostname),

@@ -1,5 +1,4 @@
-"""The command `policy audit` lists the jobs of a cluster that break its policies."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `policy audit`."""
 
 import sys
 from pathlib import Path
@@ -28,15 +27,13 @@ def audit(
 ) -> NoReturn:
     """List the existing jobs that break the policies.
 
-    Every MPIJob that has not ended is judged as if it were submitted now. The jobs with the most rejections come first,
-    each with all faults and fixes. Nothing is changed, and existing jobs keep running.
+    Every MPIJob that has not ended is judged as if it were submitted now, by the policies of the cluster. --policy and
+    --without show the result of a change to the policies. The command changes nothing.
 
-    Jobs are judged by the policies of the cluster. --policy and --without show the result of a change to the policies.
-
-    A job's own use of a quota does not count against it. The user who submitted the job is unknown: exemptions for
+    A job's own use of a quota does not count against the job. The user who submitted the job is unknown: exemptions for
     users are ignored, and exemptions that the job requests by annotation are applied.
 
-    Only objects that you may read are used. With --namespace you need to read only one namespace and the policies.
+    Objects that you may not read are ignored. With --namespace the command reads one namespace and the policies.
 
     \b
     Examples:

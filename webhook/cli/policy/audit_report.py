@@ -27,7 +27,7 @@ class JobAudit:
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """The sort key: most rejections first, then most warnings, then the name."""
+        """The key for sorting: most rejections first, then most warnings."""
         number = Counter(action for action, _ in self.decision.findings)
         denied, warned = number[Action.DENY], number[Action.WARN]
         return not denied, -denied, not warned, -warned, self.namespace, self.name
@@ -64,27 +64,23 @@ class AuditReport:
     """The result of an audit."""
 
     origin: str
-    """The source of the policies."""
     policies: Sequence[Layer]
-    """The policies that the jobs were judged by."""
     total: int
-    """Number of judged jobs."""
     breaking: Sequence[JobAudit]
-    """The jobs that break a rule, in the order of `JobAudit.order`."""
+    """The jobs that break a rule, in order."""
 
     @property
     def refused(self) -> int:
-        """Number of jobs that would be rejected."""
         return sum(bool(job.decision.denied) for job in self.breaking)
 
     @property
     def by_rule(self) -> dict[str, Counter[str]]:
-        """The number of jobs that break each rule, by action. The rule with the most rejections comes first."""
+        """The number of jobs by rule and action. The rule with the most rejections comes first."""
         jobs: dict[str, Counter[str]] = {}
         for job in self.breaking:
             for rule, action in {(finding.rule, action) for action, finding in job.decision.findings}:
                 jobs.setdefault(rule, Counter())[action] += 1
-        return dict(sorted(jobs.items(), key=lambda each: (-each[1][Action.DENY], -each[1].total(), each[0])))
+        return dict(sorted(jobs.items(), key=lambda item: (-item[1][Action.DENY], -item[1].total(), item[0])))
 
     def as_text(self) -> Iterator[str]:
         names = ", ".join(layer.name for layer in self.policies) or "the built-in defaults"
@@ -111,7 +107,7 @@ class AuditReport:
             "jobs": self.total,
             "refused": self.refused,
             "byRule": {
-                rule: {str(action): count for action, count in each.items()} for rule, each in self.by_rule.items()
+                rule: {str(action): count for action, count in counts.items()} for rule, counts in self.by_rule.items()
             },
             "breaking": [job.as_json() for job in self.breaking],
         }
@@ -120,7 +116,7 @@ class AuditReport:
 def audit(
     world: JobWorld, policies: Sequence[Layer], jobs: Iterable[bytes], *, namespace: str = "", today: date
 ) -> AuditReport:
-    """Judge the stored `jobs` of `namespace`, or of all namespaces, by `policies`. Ended jobs are left out."""
+    """Judge stored jobs that have not ended. An empty `namespace` is all namespaces."""
     in_force, view = PolicySet(policies), WithoutJobs(world.cluster)
     total, breaking = 0, []
     for data in jobs:
@@ -135,4 +131,4 @@ def audit(
         job = JobAudit(request.namespace, request.name, decision)
         if any(job.decision.findings):
             breaking.append(job)
-    return AuditReport(world.origin, policies, total, sorted(breaking, key=lambda each: each.order))
+    return AuditReport(world.origin, policies, total, sorted(breaking, key=lambda job: job.order))

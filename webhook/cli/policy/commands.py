@@ -1,4 +1,4 @@
-"""The group of the commands `mpijob-webhook policy ...`."""
+"""The group of commands `policy ...`."""
 
 from typing import Final
 

@@ -13,7 +13,6 @@ from webhook.policy import store
 from webhook.policy.document import API_VERSION, KIND, PolicyError
 from webhook.policy.in_force import policy_model
 
-# The conditions of a kubectl selector:
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
 _EQUAL: Final = re.compile(r"([^\s=!,()]+)\s*(==?|!=)\s*([^\s=!,()]*)")
 _AMONG: Final = re.compile(r"([^\s=!,()]+)\s+(in|notin)\s*\(([^()]*)\)")
@@ -32,10 +31,7 @@ def text(
     inject_only: str | None,
     settings: Iterable[str] = (),
 ) -> str:
-    """The ConfigMap in YAML. ValueError or PolicyError if an option is invalid.
-
-    `settings` are written as PATH=VALUE, such as rules.worker-count.max=8.
-    """
+    """The ConfigMap in YAML; ValueError or PolicyError for an invalid option. A setting is written as PATH=VALUE."""
     for option, value, problem in (
         ("the name", name, names.dns_1123_subdomain_problem(name)),
         ("--policy-namespace", namespace, names.dns_1123_label_problem(namespace)),
@@ -56,7 +52,7 @@ def text(
     document = yaml.dump({"apiVersion": API_VERSION, "kind": KIND, **fields})
     try:
         store.read(document, policy_model())
-    except PolicyError as error:  # the user does not see the text that these line numbers are for
+    except PolicyError as error:  # line numbers do not help: the user does not see this text
         raise PolicyError(*(replace(fault, line=None) for fault in error.faults)) from None
     head = yaml.dump(
         {
@@ -80,13 +76,13 @@ def _set(fields: dict[str, Any], setting: str) -> None:
 
 
 def selector_of(option: str) -> dict[str, Any] | None:
-    """Parse the selector syntax of kubectl. None for an empty selector, which selects everything."""
-    expressions = [_expression(part.strip()) for part in _COMMA.split(option)] if option.strip() else []
-    equal = {each["key"]: each["values"][0] for each in expressions if each["operator"] == "="}
-    unequal = [each for each in expressions if each["operator"] != "="]
-    if len(equal) + len(unequal) < len(expressions):
+    """The label selector for an option in kubectl's syntax; None for an empty option, which selects everything."""
+    conditions = [_condition(part.strip()) for part in _COMMA.split(option)] if option.strip() else []
+    equal = {condition["key"]: condition["values"][0] for condition in conditions if condition["operator"] == "="}
+    others = [condition for condition in conditions if condition["operator"] != "="]
+    if len(equal) + len(others) < len(conditions):
         raise ValueError("--selector: one label cannot have two values")
-    selector = {**({"matchLabels": equal} if equal else {}), **({"matchExpressions": unequal} if unequal else {})}
+    selector = {**({"matchLabels": equal} if equal else {}), **({"matchExpressions": others} if others else {})}
     try:
         Selector.parse(selector)
     except ValueError as error:
@@ -95,7 +91,6 @@ def selector_of(option: str) -> dict[str, Any] | None:
 
 
 def labels_of(selector: dict[str, Any] | None) -> dict[str, str]:
-    """Labels of a namespace that the selector would select."""
     labels = {key: str(value) for key, value in ((selector or {}).get("matchLabels") or {}).items()}
     for condition in (selector or {}).get("matchExpressions") or ():
         if condition["operator"] == "In":
@@ -105,7 +100,7 @@ def labels_of(selector: dict[str, Any] | None) -> dict[str, str]:
     return labels
 
 
-def _expression(part: str) -> dict[str, Any]:
+def _condition(part: str) -> dict[str, Any]:
     if match := _EQUAL.fullmatch(part):
         key, operator, value = match.groups()
         return {"key": key, "operator": "NotIn" if operator == "!=" else "=", "values": [value]}
@@ -120,11 +115,10 @@ def _expression(part: str) -> dict[str, Any]:
 
 
 def _start(source: str | None) -> dict[str, Any]:
-    """The fields of the only policy in the file `source`."""
     if source is None:
         return {}
     layers = inputs.policies([source]).layers
     if len(layers) != 1:
         raise ValueError(f"{source} has {len(layers)} policies, and --from takes one")
-    document = layers[0].document.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    return {key: value for key, value in document.items() if key not in {"apiVersion", "kind"}}
+    head = {"api_version", "kind"}
+    return layers[0].document.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=head)

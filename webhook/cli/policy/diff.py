@@ -1,5 +1,4 @@
-"""The command `policy diff` shows the differences between two policies, or two sets of policies."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `policy diff`."""
 
 import sys
 from typing import NoReturn
@@ -17,8 +16,8 @@ from webhook.server.clock import today
 def diff(old: str, new: str, output: str) -> NoReturn:
     """Show what changes from OLD to NEW, value by value.
 
-    OLD and NEW are files or directories. If both have a single policy, the two are compared. Otherwise policies of the
-    same name are compared. The name is that of the ConfigMap, or of the file if there is no ConfigMap.
+    OLD and NEW are files or directories. If each has one policy, these two policies are compared. Otherwise policies
+    with the same name are compared. The name of a policy is the name of its ConfigMap, or of its file.
 
     \b
     Examples:

@@ -17,10 +17,11 @@ from webhook.policy.in_force import policy_model
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value that a document sets, or the built-in default (`is_set` is false)."""
+    """The value of a setting in a document."""
 
     value: Any
     is_set: bool
+    """False for a built-in default."""
 
     def __str__(self) -> str:
         return inline(self.value) if self.is_set else f"not set (default {inline(self.value)})"
@@ -28,16 +29,18 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The changes in one document. `what` is "changes", "comes" (a new document) or "goes" (a removed document)."""
+    """The changes in one document."""
 
     name: str
-    what: str
+    kind: str
+    """"changes", "comes" (a new document) or "goes" (a removed document)."""
     values: Sequence[tuple[str, Value, Value]]
+    """(path, old value, new value)."""
     exemptions_gone: Sequence[Exemption]
     exemptions_new: Sequence[Exemption]
 
     def as_text(self, today: date) -> Iterator[str]:
-        yield heading(printable(f"{self.name} {self.what}"))
+        yield heading(printable(f"{self.name} {self.kind}"))
         for path, old, new in self.values:
             yield f"  {path}: {printable(f'{old} -> {new}')}"
         for exemption in self.exemptions_gone:
@@ -48,21 +51,18 @@ class Change:
     def as_json(self) -> dict[str, Any]:
         return {
             "policy": self.name,
-            "what": self.what,
+            "what": self.kind,
             "values": [
                 {"path": path, "old": old.value, "oldIsSet": old.is_set, "new": new.value, "newIsSet": new.is_set}
                 for path, old, new in self.values
             ],
-            "exemptionsGone": [each.model_dump(mode="json", by_alias=True) for each in self.exemptions_gone],
-            "exemptionsNew": [each.model_dump(mode="json", by_alias=True) for each in self.exemptions_new],
+            "exemptionsGone": [exempt.model_dump(mode="json", by_alias=True) for exempt in self.exemptions_gone],
+            "exemptionsNew": [exempt.model_dump(mode="json", by_alias=True) for exempt in self.exemptions_new],
         }
 
 
 def differences(old: Sequence[PolicyFile], new: Sequence[PolicyFile]) -> list[Change]:
-    """The changes from `old` to `new`. All documents must be valid.
-
-    If both sides have one document, the two are compared. Otherwise documents of the same name are compared.
-    """
+    """The changes from `old` to `new`. Documents of the same name are compared, or the only documents of both sides."""
     before, after = _by_name(old), _by_name(new)
     if len(before) == len(after) == 1:
         (old_name,), (new_name,) = before, after
@@ -80,15 +80,16 @@ def differences(old: Sequence[PolicyFile], new: Sequence[PolicyFile]) -> list[Ch
 
 def _by_name(policies: Sequence[PolicyFile]) -> dict[str, PolicyDocument]:
     return {
-        each.name if each.in_configmap else PurePath(each.name).name: each.document
-        for each in policies
-        if each.document is not None
+        policy.name if policy.in_configmap else PurePath(policy.name).name: policy.document
+        for policy in policies
+        if policy.document is not None
     }
 
 
 def _change(name: str, kind: str, old: PolicyDocument, new: PolicyDocument) -> Change:
     before, after = _values(old), _values(new)
-    unset = {path: Value(value, is_set=False) for path, value in _leaves(policy_model()())}
+    defaults = policy_model()().model_dump(mode="json", by_alias=True, exclude={"api_version", "kind"})
+    unset = {path: Value(value, is_set=False) for path, value in layers.leaves(defaults)}
     values = [
         (path, before.get(path, unset[path]), after.get(path, unset[path]))
         for path in unset
@@ -104,11 +105,5 @@ def _change(name: str, kind: str, old: PolicyDocument, new: PolicyDocument) -> C
 
 
 def _values(document: PolicyDocument) -> dict[str, Value]:
-    """The values that the document sets. Selector and priority count as set."""
     own = {"priority": document.priority, "namespaces": document.namespaces}
     return {path: Value(value, is_set=True) for path, value in (*own.items(), *layers.leaves(layers.written(document)))}
-
-
-def _leaves(document: PolicyDocument) -> Iterator[tuple[str, Any]]:
-    values = document.model_dump(mode="json", by_alias=True)
-    yield from layers.leaves({key: value for key, value in values.items() if key not in {"apiVersion", "kind"}})

@@ -1,4 +1,4 @@
-"""The JSON Schema of policy documents, the accepted values of a field, and a document with all defaults."""
+"""The JSON Schema of policy documents, and a document with all defaults."""
 
 import json
 import re
@@ -13,13 +13,11 @@ from webhook.api import yaml
 from webhook.cli.explanations import in_words, resolved
 from webhook.cli.policy.documents import TEST_KIND
 from webhook.cli.policy.suite_document import SuiteDocument
-from webhook.injections import Injection
 from webhook.kit.custom_rules import PREFIX
 from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.exemptions import EVERY_RULE
 from webhook.policy.in_force import policy_model
 from webhook.policy.limits import MAX_ENTRIES
-from webhook.rules import Rule
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 ID: Final = "https://policy.training.openshift.io/v1/mpijobpolicy.schema.json"
@@ -31,25 +29,23 @@ HEADER: Final = f"""\
 # Keep only the settings that you change: every setting in this file overrides documents of lower priority.
 # `{PROGRAM} policy validate FILE` checks the file, `{PROGRAM} explain NAME` explains a rule or an injection.
 """
-# "mapping" alone does not help the reader of a comment. "mapping of text to ..." does.
+# A comment "Value: mapping." does not help. "mapping of text to ..." does.
 _UNHELPFUL: Final = re.compile(r"\bmapping\b(?! of)")
 _SELECTOR, EXAMPLES = yaml.load_all(get_data(__package__, "policy_schema.yaml") or b"")
 
 
 @cache
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of policy documents (draft 2020-12). It is cached, so callers must not change it.
-
-    pydantic writes a `$defs` entry named after the module of each rule. These entries are inlined.
-    """
+    """The JSON Schema of policy documents. The result is cached, so callers must not change it."""
     schema = policy_model().model_json_schema()
     definitions = schema.pop("$defs")
     properties = schema["properties"]
     for name, registry in (("rules", rules.REGISTRY), ("injections", injections.REGISTRY)):
         section = _inlined(properties[name], definitions)
-        own = {PREFIX: section["properties"][PREFIX]} if name == "rules" else {}
-        section["properties"] = own | {
-            entry.id: _entry(section["properties"][entry.id], definitions, entry) for entry in registry.values()
+        custom = {PREFIX: section["properties"][PREFIX]} if name == "rules" else {}
+        section["properties"] = custom | {
+            entry.id: _inlined(section["properties"][entry.id], definitions) | {"description": entry.documentation[0]}
+            for entry in registry.values()
         }
         properties[name] = section
     properties["namespaces"]["anyOf"][0] = _SELECTOR
@@ -65,20 +61,14 @@ def json_schema() -> dict[str, Any]:
 
 
 def schema_of_tests() -> dict[str, Any]:
-    """The JSON Schema of policy tests (kind MPIJobPolicyTest)."""
     bare: dict[str, Any] = _everywhere(_without_title, SuiteDocument.model_json_schema())
     return {"$schema": DIALECT, "$id": ID_OF_TESTS, "title": TEST_KIND} | bare
 
 
-def _entry(schema: Mapping[str, Any], definitions: Mapping[str, Any], entry: Rule | Injection) -> dict[str, Any]:
-    """The schema of the settings of a rule or an injection."""
-    return _inlined(schema, definitions) | {"description": entry.documentation[0]}
-
-
 def accepted(field: str) -> str:
-    """The accepted values of a field of a policy, in words; empty for a field with fields of its own.
+    """The accepted values of a policy's field, in words; empty for a field with inner fields.
 
-    `field` is a path like in `PolicyFault`. If a part of the path does not exist, return the names that exist there.
+    If a part of the path `field` does not exist, the result lists the names that exist there.
     """
     schema = json_schema()
     definitions = schema["$defs"]
@@ -99,7 +89,7 @@ def accepted(field: str) -> str:
 
 
 def starting_document() -> str:
-    """A document in YAML with every setting at its default. Comments have the meaning and the accepted values."""
+    """A policy in YAML with every setting at its default. Comments explain the settings."""
     values = {**policy_model()().model_dump(mode="json", by_alias=True), "apiVersion": API_VERSION, "kind": KIND}
     text = yaml.dump(values)
     at = yaml.lines(text)
@@ -115,7 +105,6 @@ def starting_document() -> str:
 
 
 def _comments(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Iterator[str]]]:
-    """(path, lines of the comment) of each setting that can be changed."""
     definitions = json_schema()["$defs"]
     for name, field in schema["properties"].items():
         inner = resolved(field, definitions)
@@ -136,13 +125,11 @@ def _comment(field: Mapping[str, Any], words: str) -> Iterator[str]:
 
 
 def _structure(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The alternative that has fields or items, if the schema has alternatives (`anyOf`); else the schema."""
     choices = [resolved(choice, definitions) for choice in schema.get("anyOf", ())]
     return next((choice for choice in choices if {"properties", "items"} & choice.keys()), schema)
 
 
 def _used(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> set[str]:
-    """The names of definitions that the schema uses, directly or through other definitions."""
     used: set[str] = set()
     text = json.dumps(schema)
     while new := {name for name in definitions if f'"#/$defs/{name}"' in text} - used:
@@ -156,7 +143,6 @@ def _inlined(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
 
 
 def _bounded(schema: dict[str, Any]) -> dict[str, Any]:
-    """Add the maximum number of entries to lists and mappings."""
     bound: dict[str, Any] = {}
     if schema.get("type") == "array":
         bound = {"maxItems": MAX_ENTRIES}
@@ -166,12 +152,11 @@ def _bounded(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_title(schema: dict[str, Any]) -> dict[str, Any]:
-    """Remove the title: pydantic writes names of Python classes, which do not help in an editor."""
+    """The schema without its title, which pydantic derives from the name of a Python class or field."""
     return {key: value for key, value in schema.items() if key != "title"}
 
 
 def _everywhere(change: Callable[[dict[str, Any]], dict[str, Any]], schema: Any) -> Any:
-    """Apply `change` to each subschema. Names of properties, defaults, examples and choices are not schemas."""
     if isinstance(schema, list):
         return [_everywhere(change, item) for item in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Reads policy documents from files. A document is bare or in a ConfigMap."""
+"""Reads policy documents from files. A bare document is not in a ConfigMap."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from webhook.policy.layers import Layer, digest_of
 DOCUMENT: Final = ", document "
 GROUP: Final = API_VERSION.partition("/")[0]
 TEST_KIND: Final = "MPIJobPolicyTest"
-"""The kind of policy tests. They can be in the same folder as policies."""
+"""The kind of policy tests, which may be in the same folder as policies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,62 +26,58 @@ class PolicyFile:
     """A policy document, valid or broken."""
 
     name: str
-    """The name of the ConfigMap, or of the file for a bare document."""
+    """The name of the ConfigMap, or of the file of a bare document."""
     title: str
-    """Where the document is, as shown to people. Line numbers of faults count from there."""
+    """The place of the document, for messages."""
     document: PolicyDocument | None = None
-    """None if it is broken."""
     faults: tuple[PolicyFault, ...] = ()
     notes: tuple[str, ...] = ()
-    """Warnings about custom rules."""
     in_configmap: bool = False
     labelled: bool = True
-    """Whether the ConfigMap has the label by which the service finds policies."""
+    """False for a ConfigMap without the label by which the service finds policies."""
     text: str = ""
-    """The text of the document."""
 
     def layer(self, name: str = "") -> Layer:
-        """The document as a layer. It must be valid. The default of `name` is the name of the document."""
+        """The valid document as a layer. The default of `name` is the name of the document."""
         assert self.document is not None, "callers check `document` first"  # noqa: S101 - for the type checker
         return Layer(name or self.name, self.document, digest=digest_of(self.text))
 
 
 @dataclass(slots=True)
 class PolicyFiles:
-    """The content of files. `others` are objects that are not policies, and `errors` are files that cannot be read."""
+    """The policies in files."""
 
     policies: list[PolicyFile] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
+    """Messages about other objects."""
     errors: list[ManifestError] = field(default_factory=list)
 
     @property
     def layers(self) -> list[Layer]:
-        """The valid documents."""
         return [policy.layer() for policy in self.policies if policy.document is not None]
 
 
 def load(arguments: Iterable[str]) -> PolicyFiles:
     """Read every policy document. An argument is a file, a directory, or `-` for standard input."""
-    result = PolicyFiles()
+    contents = PolicyFiles()
     for argument in arguments:
         try:
             sources = files.files(argument)
         except ManifestError as error:
-            result.errors.append(error)
+            contents.errors.append(error)
             continue
         for source in sources:
             try:
-                _read(source, result)
+                _read(source, contents)
             except ManifestError as error:
-                result.errors.append(error)
-    return result
+                contents.errors.append(error)
+    return contents
 
 
 def applied(changes: PolicyFiles, in_force: Sequence[Layer], *, without: Iterable[str] = ()) -> list[Layer]:
-    """The policies after `kubectl apply` of `changes` and `kubectl delete` of the policies in `without`.
+    """The policies after `kubectl apply` of `changes`, without `without`; KeyError for an unknown name.
 
-    A bare document gets the name of its file: `warn` for `policies/warn.yaml`. KeyError if a policy in `without` does
-    not exist.
+    The name of a bare document in `policies/warn.yaml` is `warn`.
     """
     new = [
         policy.layer(policy.name if policy.in_configmap else _called(policy.title))
@@ -95,55 +91,53 @@ def applied(changes: PolicyFiles, in_force: Sequence[Layer], *, without: Iterabl
 
 
 def _called(title: str) -> str:
-    """The name of a bare document. Policies of equal priority are ordered by name."""
     file, _, number = title.partition(DOCUMENT)
     return Path(file).stem + (f"-{number}" if number else "")
 
 
-def _read(source: str, found: PolicyFiles) -> None:
+def _read(source: str, contents: PolicyFiles) -> None:
     shown = STDIN_TITLE if source == STDIN else source
     content = files.read(source)
     try:
         parts = yaml.split(content) or [""]  # an empty file is a broken policy
     except yaml.YamlError as error:
-        found.policies.append(PolicyFile(shown, shown, faults=(PolicyFault("", str(error)),)))
+        contents.policies.append(PolicyFile(shown, shown, faults=(PolicyFault("", str(error)),)))
         return
     for number, part in enumerate(parts, start=1):
         title = shown if len(parts) == 1 else f"{shown}{DOCUMENT}{number}"
         value = next(iter(yaml.load_all(part)), None)
         for path, item in _objects(value, ()):
-            _sort(item, title=title, text=part, path=path, found=found)
+            _sort(item, title=title, text=part, path=path, contents=contents)
 
 
 def _objects(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """(path, object) of the object itself, or of each item if it is a list."""
     kind, items = (value.get("kind"), value.get("items")) if isinstance(value, dict) else (None, None)
     if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
         yield path, value
         return
     for number, item in enumerate(items):
-        of_items = {"kind": kind.removesuffix("List")} if kind != "List" else {}
-        yield from _objects(of_items | item if isinstance(item, dict) else item, (*path, "items", number))
+        item_kind = {"kind": kind.removesuffix("List")} if kind != "List" else {}
+        yield from _objects(item_kind | item if isinstance(item, dict) else item, (*path, "items", number))
 
 
-def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], found: PolicyFiles) -> None:
-    """Add one object to `found`, by its kind. The object is at `path` of the YAML `text`."""
+def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], contents: PolicyFiles) -> None:
     entry = untyped.mapping(value)
     kind = entry.get("kind")
-    of_ours = str(entry.get("apiVersion")).startswith(GROUP) and kind != TEST_KIND
-    if kind == KIND or of_ours or (kind is None and not path):
-        found.policies.append(_checked(PolicyFile(title, title, text=text), in_list=bool(path)))
-    elif kind == "ConfigMap" and (policy := _in_configmap(entry, title=title, text=text, path=path)):
-        found.policies.append(policy)
+    in_group = str(entry.get("apiVersion")).startswith(GROUP) and kind != TEST_KIND
+    if kind == KIND or in_group or (kind is None and not path):
+        policy = PolicyFile(title, title, text=text)
+        in_list = PolicyFault("", "must be a document of its own, not in a list")
+        contents.policies.append(_broken(policy, [in_list]) if path else _checked(policy))
+    elif kind == "ConfigMap" and (embedded := _in_configmap(entry, title=title, text=text, path=path)):
+        contents.policies.append(embedded)
     else:
         name = untyped.at(entry, "metadata").get("name", "")
-        found.others.append(f"{title}: skipped {kind or 'something without kind'} {name}".rstrip())
+        contents.others.append(f"{title}: skipped {kind or 'something without kind'} {name}".rstrip())
 
 
 def _in_configmap(
     configmap: Mapping[str, Any], *, title: str, text: str, path: tuple[str | int, ...]
 ) -> PolicyFile | None:
-    """The policy in a ConfigMap; None if the ConfigMap has no policy."""
     data = untyped.at(configmap, "data")
     label = untyped.at(configmap, "metadata", "labels").get(store.LABEL)
     if store.KEY not in data and label is None and not store.misplaced(data):
@@ -158,11 +152,9 @@ def _in_configmap(
     return _checked(policy, data if padded is None else padded)
 
 
-def _checked(policy: PolicyFile, data: Mapping[str, Any] | None = None, *, in_list: bool = False) -> PolicyFile:
-    """Parse the policy from the `data` of a ConfigMap, or from its text, and check its custom rules."""
+def _checked(policy: PolicyFile, data: Mapping[str, Any] | None = None) -> PolicyFile:
+    """The parsed and checked policy. `data` is the data of its ConfigMap."""
     try:
-        if in_list:
-            raise PolicyError(PolicyFault("", "must be a document of its own, not in a list"))
         if data is None:
             content, text = document.load(policy.text, policy_model()), policy.text
         else:

@@ -1,5 +1,4 @@
-"""The command `policy effective` shows the values that apply in one namespace."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `policy effective`."""
 
 import sys
 from pathlib import Path
@@ -7,7 +6,7 @@ from typing import NoReturn
 
 import click
 
-from webhook.cli.options import about_new_policies, namespace_option, show
+from webhook.cli.options import about_new_policies, namespace_option, output_option, show
 from webhook.client.access import Access
 from webhook.server.clock import today
 
@@ -15,13 +14,7 @@ from webhook.server.clock import today
 @click.command()
 @namespace_option("The namespace whose values are shown.", required=True)
 @about_new_policies
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "yaml", "json"]),
-    default="text",
-    help="yaml is one policy document.",
-)
+@output_option(("text", "yaml", "json"), "yaml is one policy document.")
 def effective(
     *,
     namespace: str,
@@ -34,12 +27,12 @@ def effective(
 ) -> NoReturn:
     """Show the values that apply in a namespace.
 
-    Each value is shown with the policy that sets it, or as a built-in default. The policies are read from the cluster.
-    --policy adds policies from files: a ConfigMap replaces one of the same name, like `kubectl apply`, and a bare
-    document is added under the name of its file.
+    Each value is shown with the policy that sets the value, or as a built-in default. The policies are read from the
+    cluster. --policy adds policies from files like `kubectl apply`. A policy without a ConfigMap is added under the
+    name of its file. With only --policy, no cluster is read.
 
-    With only --policy, no cluster is read. Policies with a selector are ignored if the labels of the namespace are
-    unknown. A policy from `serve --policy` is not included.
+    Policies with a selector are ignored if the labels of the namespace are unknown. A policy from `serve --policy` is
+    not included.
 
     \b
     Examples:

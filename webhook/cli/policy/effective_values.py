@@ -1,4 +1,4 @@
-"""The values that apply in one namespace, each with the policy that sets it."""
+"""The values that apply in one namespace, each with the policy that sets the value."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,16 +31,13 @@ class EffectiveValues:
     matching: Sequence[int]
     """The indexes of the layers in `policies` that select the namespace."""
     merged: Effective
-    """The merged documents of the matching layers."""
     policy: Policy
-    """The compiled policy, with the action of each rule."""
     today: date
     origin: str
-    """The source of the policies, for people; empty if it is not given."""
+    """The source of the policies, for messages; may be empty."""
 
     @property
     def notes(self) -> list[str]:
-        """Notes that explain the values."""
         lines = []
         if isinstance(self.stored, Answer):
             lines.append(f'there is no namespace "{self.namespace}"' if self.stored is ABSENT else NOT_KNOWN)
@@ -59,19 +56,22 @@ class EffectiveValues:
 
     @property
     def actions(self) -> dict[str, Action]:
-        """The action of each rule in this namespace, limited by the mode."""
         actions = {rule.id: action for rule, _, action in self.policy.rules}
         return {rule_id: actions.get(rule_id, Action.OFF) for rule_id in self._values()["rules"]}
 
     @property
     def exemptions(self) -> list[tuple[str, Exemption]]:
-        """(name of the policy, exemption) of each exemption that applies."""
         dropped = {name for name, _ in self.merged.dropped}
         chosen = (self.policies.layers[index] for index in self.matching)
-        return [(each.name, item) for each in chosen if each.name not in dropped for item in each.document.exemptions]
+        return [
+            (layer.name, exemption)
+            for layer in chosen
+            if layer.name not in dropped
+            for exemption in layer.document.exemptions
+        ]
 
     def as_text(self) -> Iterator[str]:
-        """The lines for people. Each value is on one line with its path, for grep."""
+        """The lines for people. Each value has one line with its whole path, for grep."""
         labels = self.stored.labels if isinstance(self.stored, Namespace) else {}
         shown = ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))
         yield heading(f"namespace {printable(self.namespace)}") + (f" ({printable(shown)})" if shown else "")
@@ -147,7 +147,6 @@ class EffectiveValues:
             yield f"{path:{paths}}  {shown}  {printable(inline(value))}{self._weakened(path)}"
 
     def _weakened(self, path: str) -> str:
-        """A note if a rule or an injection has less effect here than its setting says; else empty."""
         section, _, rest = path.partition(".")
         entry_id, _, name = rest.partition(".")
         document = self.merged.document

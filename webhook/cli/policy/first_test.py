@@ -1,4 +1,4 @@
-"""Writes the first test of a policy. It expects the current outcome for a job."""
+"""Writes the first test of a policy, which expects the current outcome for a job."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ HEADING: Final = """\
 
 
 def text(policy: str, *, named: str, job: Path | None) -> str:
-    """A test in YAML. `policy` is the text of the policy, and `named` is its file; ValueError for an unusable job."""
+    """A test in YAML; ValueError for an unusable job. `policy` is the text of the file `named`."""
     policies = store.load_file(named, policy, policy_model())
     manifest = _job(job)
     selector = policies[0].document.namespaces
@@ -50,7 +50,6 @@ def _job(path: Path | None) -> Manifest:
 
 
 def _case(policies: Sequence[Layer], job: Manifest, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
-    """A test that passes. It expects the current findings, and the injections that the policy has settings for."""
     case: dict[str, Any] = {"name": name, **({"namespace": {"labels": dict(labels)}} if labels else {})}
     head = {"apiVersion": API_VERSION, "kind": TEST_KIND, "policies": ["."]}
     suite = SuiteDocument.model_validate({**head, "tests": [case]})
@@ -62,7 +61,7 @@ def _case(policies: Sequence[Layer], job: Manifest, name: str, labels: Mapping[s
         case["expect"] = expected
     configured = {injection for layer in policies for injection in layers.written(layer.document).get("injections", {})}
     document = verdict.mutation.document or {}
-    added = [path for each in verdict.injected if each.id in configured for path in injected.fields(each.patch)]
+    added = [path for entry in verdict.injected if entry.id in configured for path in injected.fields(entry.patch)]
     if stored := {path: job_fields.get(document, path) for path in added}:
         case["stored"] = stored
     return case

@@ -1,4 +1,4 @@
-"""The command `policy init` writes a policy document to start from."""
+"""The command `policy init`."""
 
 import click
 
@@ -11,6 +11,6 @@ def init() -> None:
     Examples:
       mpijob-webhook policy init > policy.yaml
     """
-    from webhook.cli.policy.document_schema import starting_document  # noqa: PLC0415 - keeps --help quick
+    from webhook.cli.policy.document_schema import starting_document
 
     click.echo(starting_document(), nl=False)

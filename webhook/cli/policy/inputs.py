@@ -18,7 +18,7 @@ from webhook.policy.layers import Layer
 
 
 def policies(arguments: Sequence[str], *, broken: bool = False) -> PolicyFiles:
-    """The policies in files. With `broken`, broken and missing documents are left to the caller."""
+    """The policies in files. With `broken`, the command does not end for broken or missing policies."""
     contents = documents.load(arguments)
     for other in contents.others:
         click.echo(printable(other), err=True)
@@ -38,9 +38,9 @@ def policies(arguments: Sequence[str], *, broken: bool = False) -> PolicyFiles:
 def cluster(
     path: Path | None, access: Access, policy_namespace: str, *, namespace: str = "", jobs: bool = False
 ) -> JobWorld:
-    """The policies of a cluster, from the file `path` or from the API server.
+    """The policies and namespaces of a cluster, from the file `path` or from the API server.
 
-    The namespaces are read too. With `jobs`, everything that verdicts on jobs depend on is read.
+    With `jobs`, all objects are read that verdicts on jobs depend on.
     """
     world = world_sources.of_options(
         path,
@@ -57,7 +57,6 @@ def cluster(
 
 
 def after(changes: PolicyFiles, world: JobWorld, without: Iterable[str]) -> list[Layer]:
-    """The policies of the cluster after `changes`, and without the policies named in `without`."""
     try:
         return documents.applied(changes, world.layers, without=without)
     except KeyError as error:

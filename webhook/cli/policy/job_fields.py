@@ -1,4 +1,7 @@
-"""Reads and sets fields of a job by paths like in messages: `spec.mpiReplicaSpecs[Worker].replicas`."""
+"""Reads and sets fields by paths like in messages: `spec.mpiReplicaSpecs[Worker].replicas`.
+
+A part of a path is a key, or the index or `name` of a list's item.
+"""
 
 import re
 from itertools import pairwise
@@ -13,14 +16,13 @@ class FieldError(ValueError):
 
 
 def parse(path: str) -> tuple[str, ...]:
-    """The keys of a path. Keys in brackets may contain dots. FieldError for an invalid path."""
+    """The parts of a path; FieldError for an invalid path. Parts in brackets may contain dots."""
     if not _PATH.fullmatch(path):
         raise FieldError("is not a path, such as spec.runPolicy.suspend or metadata.labels[team]")
     return tuple(match[1] or match[2] for match in _KEY.finditer(path))
 
 
 def get(document: Any, path: str) -> Any:
-    """The value at `path`, or None if it does not exist."""
     keys, steps = parse(path), place(document, path)
     value = document
     for step in steps:
@@ -29,7 +31,7 @@ def get(document: Any, path: str) -> Any:
 
 
 def place(document: Any, path: str) -> tuple[str | int, ...]:
-    """The path as keys and indexes. It ends at the last part that exists."""
+    """The path as keys and indexes, up to the last part that exists; empty for an invalid path."""
     try:
         keys = parse(path)
     except FieldError:
@@ -49,7 +51,7 @@ def place(document: Any, path: str) -> tuple[str | int, ...]:
 
 
 def put(document: dict[str, Any], path: str, value: Any) -> None:
-    """Set the value at `path`. None removes the value. Missing parents are created.
+    """Set the value at `path`, or remove it if `value` is None. Missing parents are created.
 
     FieldError if a parent has no fields, or if a list does not have the item.
     """
@@ -73,7 +75,6 @@ def put(document: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _slot(target: Any, key: str) -> Any:
-    """The key in a mapping, or the index in a list. The index may be that of a new item."""
     if isinstance(target, dict):
         return key
     if not isinstance(target, list):
@@ -87,7 +88,6 @@ def _slot(target: Any, key: str) -> Any:
 
 
 def _index(items: list[Any], key: str) -> int | None:
-    """The index of the item with this number or name."""
     if key.isdecimal():
         return int(key)
     return next((at for at, item in enumerate(items) if isinstance(item, dict) and item.get("name") == key), None)

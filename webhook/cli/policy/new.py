@@ -1,5 +1,4 @@
-"""The command `policy new` writes a policy as a ConfigMap, and its first test."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `policy new`."""
 
 import sys
 from pathlib import Path
@@ -33,13 +32,13 @@ def new(
 ) -> NoReturn:
     """Write a policy as a complete ConfigMap.
 
-    The ConfigMap has the label and the namespace with which the service finds it. `kubectl apply -f -` activates it. A
-    ConfigMap of the same NAME in the cluster is replaced.
+    The ConfigMap has the label and the namespace by which the service finds policies. `kubectl apply -f -` creates the
+    ConfigMap in the cluster, or replaces the ConfigMap with the same NAME.
 
-    With --from, the options replace values of that policy. Comments are lost.
+    With --from, the options replace values of the policy in FILE. Comments are lost.
 
-    With --into, the policy is written to a file. A first test for `mpijob-webhook policy test` is written too: it
-    expects the current outcome for a job under this policy.
+    With --into, the policy is written to a file. A first test is written too, which expects the current outcome for a
+    job.
 
     \b
     Examples:
@@ -73,7 +72,6 @@ def new(
 
 
 def _write(folder: Path, name: str, text: str, job: Path | None) -> None:
-    """Write both files; ValueError if a file exists or cannot be written."""
     from webhook.cli.policy import first_test
 
     policy, test = folder / f"{name}.yaml", folder / "tests" / f"{name}.yaml"

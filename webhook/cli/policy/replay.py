@@ -1,5 +1,4 @@
-"""The command `policy replay` judges the jobs of a cluster under changed policies."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `policy replay`."""
 
 import sys
 from pathlib import Path
@@ -28,12 +27,10 @@ def replay(
     """Judge existing jobs under changed policies.
 
     Every MPIJob of the cluster is judged twice as if it were submitted now: under the current policies, and under the
-    policies after the change. In the change, a ConfigMap of --policy replaces the ConfigMap of the same name, like with
-    `kubectl apply`. A bare document is added under the name of its file. The policies of --without are removed. The
-    cluster is not changed, and existing jobs keep running.
+    policies after `kubectl apply` of --policy, without the policies of --without. A policy without a ConfigMap is added
+    under the name of its file. The command changes nothing.
 
-    Injections are compared too, but only values that the job does not have yet: a job keeps the values that were
-    injected before.
+    Injections are compared too, except values that were injected into the job before.
 
     \b
     Examples:

@@ -18,16 +18,13 @@ class ReplayReport:
     """The effect of changed policies on existing jobs."""
 
     origin: str
-    """The source of the current policies."""
     before: Sequence[Layer]
-    """The current policies."""
     after: Sequence[Layer]
-    """The changed policies."""
     result: Replay
 
     @property
     def policies(self) -> dict[str, str]:
-        """The names of the current policies (`now`), the changed ones (`then`), and the removed ones (`gone`)."""
+        """The names of the policies before and after the change, and of removed policies."""
         before = {layer.name: _content(layer) for layer in self.before}
         after = {layer.name: _content(layer) for layer in self.after}
         marks = {name: " (new)" if name not in before else " (changed)" for name in after}
@@ -38,7 +35,6 @@ class ReplayReport:
 
     @property
     def safe(self) -> bool:
-        """Whether no job would newly be denied."""
         return not self.result.newly_denied
 
     def as_text(self) -> Iterator[str]:
@@ -100,12 +96,11 @@ def _some(jobs: Sequence[str]) -> str:
 
 
 def replay(world: JobWorld, jobs: Iterable[bytes], after: Sequence[Layer], *, today: date) -> ReplayReport:
-    """Judge stored jobs under the policies of the cluster, and under `after`."""
     replayer = Replayer(before=PolicySet(world.layers), after=PolicySet(after), view=world.cluster, today=today)
     replayer.add(jobs)
     return ReplayReport(world.origin, world.layers, after, replayer.result)
 
 
 def _content(layer: Layer) -> dict[str, Any]:
-    """The fields that the document sets. A field that is set to its default overrides lower priorities too."""
+    """The fields that the document sets. A field with its default value also overrides lower priorities."""
     return layer.document.model_dump(exclude_unset=True)

@@ -1,5 +1,4 @@
-"""The command `policy schema` writes the JSON Schema of policy documents."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `policy schema`."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Reads policy tests from files: documents of kind MPIJobPolicyTest, and the policies, jobs and objects they name."""
+"""Reads policy tests (kind MPIJobPolicyTest), and the files that they name."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from webhook.cli.policy.suite_document import Case, SuiteDocument
 from webhook.kit.custom_rules import full_id
 from webhook.policy import faults
 from webhook.policy.document import API_VERSION
-from webhook.policy.exemptions import ASKED, REQUIRED_INJECTION
+from webhook.policy.exemptions import EXEMPT, REQUIRED_INJECTION
 from webhook.policy.layers import Layer
 
 Location = tuple[str | int, ...]
@@ -28,7 +28,7 @@ Lines = Mapping[Location, int]
 
 
 class Unusable(NamedTuple):
-    """An error in a file of tests, or in a file that it names."""
+    """An error in a file of tests, or in a file that the tests name."""
 
     file: str
     line: int | None
@@ -41,18 +41,17 @@ class Unusable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PolicyTest:
-    """A test with its job and the objects of its cluster."""
+    """A test, and the objects that it needs."""
 
     number: int
     case: Case
     job: Manifest
-    """The job before the test's changes."""
     cluster: Sequence[Manifest]
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The tests of a document, with its policies."""
+    """The tests of a document, and their policies."""
 
     file: str
     document: SuiteDocument
@@ -61,20 +60,18 @@ class Suite:
     tests: Sequence[PolicyTest]
 
     def line(self, *location: str | int) -> int | None:
-        """The line of a field of the document, or of its parent."""
-        return _line(self.lines, location)
+        return files.nearest_line(self.lines, location)
 
 
 @dataclass(slots=True)
 class Loaded:
-    """The tests and the errors of all files."""
+    """The content of all files."""
 
     suites: list[Suite] = field(default_factory=list)
     errors: list[Unusable] = field(default_factory=list)
 
 
 def load(arguments: Iterable[str]) -> Loaded:
-    """Load all tests in files and folders. A folder is searched recursively."""
     loaded = Loaded()
     for argument in arguments:
         try:
@@ -86,7 +83,6 @@ def load(arguments: Iterable[str]) -> Loaded:
 
 
 def _load(source: str, loaded: Loaded, *, searched: bool) -> None:
-    """Load the tests of a file. It may have none if it was found in a folder (`searched`)."""
     content, shown = files.read(source), STDIN_TITLE if source == STDIN else source
     if searched and TEST_KIND.encode() not in content:
         return
@@ -104,8 +100,6 @@ def _load(source: str, loaded: Loaded, *, searched: bool) -> None:
 
 
 class _Reader:
-    """Reads a document and the files that it names, and collects errors."""
-
     def __init__(self, file: str, folder: Path, lines: Lines) -> None:
         self.file, self.folder, self.lines = file, folder, lines
         self.errors: list[Unusable] = []
@@ -119,7 +113,7 @@ class _Reader:
         try:
             document = SuiteDocument.model_validate(value)
         except ValidationError as error:
-            for location, reason in faults.of(error, SuiteDocument):
+            for location, reason in faults.first(error, SuiteDocument)[0]:
                 self._fault(location, _brief(location, reason))
             return None
         policies = [layer for number, name in enumerate(document.policies) for layer in self._policies(name, number)]
@@ -135,7 +129,7 @@ class _Reader:
     def _fault(self, location: Location, message: str) -> None:
         where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
         text = f"{where}: {message}" if where else message
-        self.errors.append(Unusable(self.file, _line(self.lines, location), text))
+        self.errors.append(Unusable(self.file, files.nearest_line(self.lines, location), text))
 
     def _policies(self, name: str, number: int) -> list[Layer]:
         path = str(self.folder / name)
@@ -147,7 +141,7 @@ class _Reader:
         return contents.layers
 
     def _check_names(self, document: SuiteDocument, policies: Iterable[Layer]) -> None:
-        """Report names in `rules` that do not exist. Otherwise a typo would hide unexpected findings."""
+        """Report unknown names in `rules`. A misspelt name would hide unexpected findings."""
         ids = finding_ids(policies)
         for number, name in enumerate(document.rules or ()):
             if name not in ids:
@@ -159,15 +153,14 @@ class _Reader:
         return [manifest for n, entry in enumerate(entries) for manifest in self._manifests(entry, (*location, n))]
 
     def _manifests(self, entry: Any, location: Location) -> list[Manifest]:
-        """The objects of the file `entry`, or the object `entry` itself."""
         if isinstance(entry, dict):
             try:
                 manifests = files.objects(self.file, entry)
             except ManifestError as error:
                 self._fault(location, str(error).removeprefix(f"{self.file}: "))
                 return []
-            unusable = [each for each in manifests if not each.api_version]
-            problems = [f"a {each.kind} without apiVersion cannot be in a cluster" for each in unusable]
+            unusable = [manifest for manifest in manifests if not manifest.api_version]
+            problems = [f"a {manifest.kind} without apiVersion cannot be in a cluster" for manifest in unusable]
         else:
             manifests, errors = files.load([str(self.folder / entry)])
             problems = [*map(str, errors)]
@@ -190,7 +183,6 @@ class _Reader:
 
 
 def _brief(location: Location, reason: str) -> str:
-    """The reason with the accepted fields, in place of the hint to the list of rules."""
     if not reason.endswith(f"; {faults.HINT}"):
         return reason
     model = Case if location[:1] == ("tests",) else SuiteDocument
@@ -199,10 +191,5 @@ def _brief(location: Location, reason: str) -> str:
 
 
 def finding_ids(policies: Iterable[Layer]) -> frozenset[str]:
-    """The possible ids of findings: of rules, injections, custom rules, and of annotations without effect."""
-    own = (full_id(each.id) for layer in policies for each in layer.document.custom_rules)
-    return frozenset((*rules.REGISTRY, *injections.REGISTRY, *own, SCHEMA, REQUIRED_INJECTION, SKIP, ASKED))
-
-
-def _line(lines: Lines, location: Location) -> int | None:
-    return next((lines[location[:end]] for end in range(len(location), -1, -1) if location[:end] in lines), None)
+    custom = (full_id(rule.id) for layer in policies for rule in layer.document.custom_rules)
+    return frozenset((*rules.REGISTRY, *injections.REGISTRY, *custom, SCHEMA, REQUIRED_INJECTION, SKIP, EXEMPT))

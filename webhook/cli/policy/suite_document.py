@@ -31,7 +31,7 @@ Fields = Annotated[dict[str, Any], BeforeValidator(_paths)]
 
 
 class Expected(Settings):
-    """An expected finding. It may match several findings."""
+    """An expected finding, which may match several findings."""
 
     rule: str = Field(min_length=1, description="The id of the rule, or of the injection that warns.")
     action: Literal["deny", "warn", "audit", "exempt", "fault"] = Field(
@@ -64,7 +64,7 @@ class Around(Settings):
     cluster: tuple[FileOrObject, ...] = Field(
         (),
         description="The objects of the cluster, or names of files with objects. The objects of a test are added to"
-        " those of the file. If they include a job of the same name, the test is about an update of that job.",
+        " those of the file. With a job of the same name, the test is about an update of that job.",
     )
     namespace: NamespaceFacts | None = Field(None, description="The namespace of the job; by default without labels.")
     user: UserFacts | None = Field(None, description="The user who creates the job; absent for an unknown user.")

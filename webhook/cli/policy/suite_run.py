@@ -1,4 +1,4 @@
-"""Runs policy tests: judges each job like `check`, and compares the findings with the expected findings."""
+"""Runs policy tests."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from webhook.admission.messages import Finding
 from webhook.api import crd_schema, yaml
 from webhook.api.names import closest_name
 from webhook.api.review import UserInfo
@@ -34,20 +33,17 @@ KINDS: Final = {
     STORED: Rule("A field of the job after injections does not have the expected value."),
     BROKEN: Rule("The test cannot run."),
 }
-"""The kinds of problems."""
-
 FAULT: Final = "fault"
 """The action of a custom rule that could not be evaluated. The job is admitted."""
 
 
 class Reported(NamedTuple):
-    """A finding of a verdict, in the form of an expected finding."""
+    """A finding of a verdict, with the fields of an expected finding."""
 
     rule: str
     action: str
     field: str
     message: str
-    """The fault and the fix."""
 
     def __str__(self) -> str:
         return _in_words(self.action, self.field, self.message, self.rule)
@@ -72,13 +68,14 @@ class Outcome(Checked):
             "line": self.line,
             "name": self.name,
             "passed": not self.problems,
-            "failures": [{"kind": each.rule, "line": each.line, "message": each.message} for each in self.problems],
-            "verdict": [each._asdict() for each in self.findings],
+            "failures": [
+                {"kind": problem.rule, "line": problem.line, "message": problem.message} for problem in self.problems
+            ],
+            "verdict": [finding._asdict() for finding in self.findings],
         }
 
 
 def run(suite: Suite) -> Iterator[Outcome]:
-    """Run every test of the suite."""
     policies = PolicySet(suite.policies)
     for test in suite.tests:
         line = suite.line("tests", test.number, "name")
@@ -95,7 +92,7 @@ def run(suite: Suite) -> Iterator[Outcome]:
 
 
 class BrokenTest(Exception):
-    """A test cannot run. `location` is the path of the fault in the document."""
+    """A test cannot run. `location` is the path of the fault in the test."""
 
     def __init__(self, message: str, *location: str | int) -> None:
         super().__init__(message)
@@ -130,8 +127,8 @@ def _changed(job: Manifest, case: Case) -> Manifest:
 
 def _world(document: SuiteDocument, test: PolicyTest, policies: PolicySet, namespace: NamespaceFacts) -> JobWorld:
     objects = [manifest.document for manifest in test.cluster]
-    if ("Namespace", namespace.name) not in {(each.kind, each.name) for each in test.cluster}:
-        # The API server sets this label. Policies can select by it.
+    if ("Namespace", namespace.name) not in {(manifest.kind, manifest.name) for manifest in test.cluster}:
+        # The API server sets this label.
         labels = {"kubernetes.io/metadata.name": namespace.name, **namespace.labels}
         metadata = {**namespace.model_dump(), "labels": labels}
         objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
@@ -152,11 +149,13 @@ def _world(document: SuiteDocument, test: PolicyTest, policies: PolicySet, names
 
 
 def reported(verdict: Verdict) -> Iterator[Reported]:
-    """All findings of a verdict."""
     decision = verdict.validation
     exempted = [finding for finding, _ in decision.exempted]
     by_action = {"deny": decision.denied, "warn": decision.warned, "audit": decision.audited, "exempt": exempted}
-    yield from (_of_finding(action, finding) for action, findings in by_action.items() for finding in findings)
+    for action, findings in by_action.items():
+        for finding in findings:
+            violation = finding.violation
+            yield Reported(finding.rule, action, violation.path, f"{violation.message}. {violation.fix}")
     broken = {finding.rule for finding in (*decision.denied, *decision.warned, *decision.audited)}
     yield from (Reported(rule, FAULT, "", why) for rule, why in decision.rule_faults.items() if rule not in broken)
     for text in dict.fromkeys([*decision.cautions, *verdict.mutation.cautions]):
@@ -164,13 +163,7 @@ def reported(verdict: Verdict) -> Iterator[Reported]:
         yield Reported(author, "warn", "", note)
 
 
-def _of_finding(action: str, finding: Finding) -> Reported:
-    violation = finding.violation
-    return Reported(finding.rule, action, violation.path, f"{violation.message}. {violation.fix}")
-
-
 def _compared(suite: Suite, test: PolicyTest, findings: Sequence[Reported]) -> Iterator[Problem]:
-    """The expected findings that are missing, then the findings that were not expected."""
     for place, expected in enumerate(test.case.expect):
         if not any(finding.meets(expected) for finding in findings):
             text = _in_words(
@@ -212,7 +205,7 @@ def _value(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SuiteReport:
-    """The outcomes of all tests, and the files that could not be read."""
+    """The outcomes of all tests, and the files that could not be used."""
 
     outcomes: Sequence[Outcome]
     errors: Sequence[Unusable]
@@ -223,21 +216,20 @@ class SuiteReport:
 
     @property
     def unusable(self) -> bool:
-        """Whether a test or a file was broken, or there is no test."""
+        """True if a test or a file is broken, or if there is no test."""
         return bool(self.errors) or not self.outcomes or any(outcome.unusable for outcome in self.outcomes)
 
     def in_form(self, form: str, *, quiet: bool) -> Iterator[str]:
-        """The lines of the report. `form` is `text`, `json`, `junit`, `sarif` or `github`."""
+        """The lines of the report. `quiet` leaves out passed tests from the form `text`."""
         if form == "text":
             yield from self._as_text(quiet=quiet)
         elif form == "json":
             yield json.dumps(self._as_json(), indent=2)
         else:
-            errors = [unusable(each.file, BROKEN, each.message, each.line) for each in self.errors]
+            errors = [unusable(error.file, BROKEN, error.message, error.line) for error in self.errors]
             yield from ci_reports.in_form(form, [*errors, *self.outcomes], "policy test", KINDS)
 
     def _as_text(self, *, quiet: bool) -> Iterator[str]:
-        """The lines for people. `quiet` leaves out the tests that passed."""
         file = ""
         for outcome in self.outcomes:
             if quiet and not outcome.problems:
@@ -256,7 +248,7 @@ class SuiteReport:
     def _as_json(self) -> dict[str, Any]:
         return {
             "tests": [outcome.as_json() for outcome in self.outcomes],
-            "errors": [each._asdict() for each in self.errors],
+            "errors": [error._asdict() for error in self.errors],
             "passed": len(self.outcomes) - self.failed,
             "failed": self.failed,
         }

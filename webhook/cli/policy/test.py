@@ -1,37 +1,28 @@
-"""The command `policy test` runs policy tests."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `policy test`."""
 
 import sys
 from typing import NoReturn
 
 import click
 
-from webhook.cli.options import REFUSED
+from webhook.cli.options import REFUSED, output_option
 from webhook.cli.terminal import UNUSABLE, complain
 
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("-q", "--quiet", is_flag=True, help="Show only failed tests.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "junit", "sarif", "github"]),
-    default="text",
-    help="The output format: for people, programs or CI systems.",
-)
+@output_option(("text", "json", "junit", "sarif", "github"), "The output format: for people, programs or CI systems.")
 def test(*, paths: tuple[str, ...], quiet: bool, output: str) -> NoReturn:
     """Test whether jobs get the expected verdicts.
 
-    A PATH is a file of tests, a folder that is searched for such files, or - for standard input. The default is the
-    current folder.
+    A PATH is a file of tests, a folder with files of tests, or - for standard input. The default is the current folder.
 
-    A file of tests is a document of kind MPIJobPolicyTest. It names policies, a job, the objects of the cluster and the
-    user. Each test has changes to the job, and the expected findings. A test fails if an expected finding is missing,
-    or if a finding was not expected.
+    A file of tests is a document of kind MPIJobPolicyTest. The document names policies, a job, the objects of the
+    cluster and the user. Each test has changes to the job, and the expected findings. A test fails if a finding is
+    missing or not expected.
 
-    Paths in a file are relative to the folder of the file. Only the cluster objects listed in the test exist. They are
-    written like `kubectl get -o yaml` prints them, or in files, such as files of `mpijob-webhook snapshot`.
+    Paths in a file are relative to the folder of the file. Only the cluster objects listed in the test exist.
 
     \b
     Examples:

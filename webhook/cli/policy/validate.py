@@ -1,5 +1,4 @@
-"""The command `policy validate` reports faults of policies, and warns about suspicious settings."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `policy validate`."""
 
 import sys
 from typing import NoReturn
@@ -19,9 +18,9 @@ def validate(files: tuple[str, ...], output: str) -> NoReturn:
 
     Each fault is shown with its field, its line and the accepted values.
 
-    Valid documents get warnings for exemptions that have ended, ConfigMaps without the label by which the service finds
-    them, custom rules that cannot be evaluated for a usual job, documents of equal priority with different values, and
-    documents that contradict each other.
+    The command warns about exemptions that have ended, ConfigMaps without the label by which the service finds
+    policies, custom rules that cannot be evaluated for a usual job, documents of equal priority with different values,
+    and documents that contradict each other.
 
     \b
     Examples:
@@ -37,7 +36,7 @@ def validate(files: tuple[str, ...], output: str) -> NoReturn:
     """
     from webhook.cli.policy import inputs, validation
 
-    found = inputs.policies(files, broken=True)
-    outcome = validation.validate(found.policies, today=today())
+    contents = inputs.policies(files, broken=True)
+    outcome = validation.validate(contents.policies, today=today())
     show(output, outcome.as_text(), outcome.as_json())
-    sys.exit(UNUSABLE if found.errors or not found.policies else 0 if outcome.good else 1)
+    sys.exit(UNUSABLE if contents.errors or not contents.policies else 0 if outcome.good else 1)

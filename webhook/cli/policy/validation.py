@@ -20,7 +20,7 @@ from webhook.policy.layers import Layer, may_meet
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The result of checking policies. `warnings` are about valid policies."""
+    """The result of checking policies."""
 
     policies: Sequence[PolicyFile]
     warnings: Sequence[str]
@@ -33,7 +33,7 @@ class Validation:
         valid = _layers(self.policies)
         for policy in self.policies:
             if policy.document is not None:
-                summary = _summary(Layer(policy.name, policy.document), valid)
+                summary = _summary(policy.layer(), valid)
                 yield f"{printable(policy.title)}: {good('good')} ({printable(summary)})"
                 continue
             yield f"{printable(policy.title)}: {bad('broken')}"
@@ -44,7 +44,6 @@ class Validation:
         yield from (f"{caution('warning')}: {printable(warning)}" for warning in self.warnings)
 
     def as_json(self) -> dict[str, Any]:
-        """The result as JSON values. `line` is null if it is unknown."""
         return {
             "documents": [
                 {
@@ -63,22 +62,20 @@ class Validation:
 
 
 def validate(policies: Sequence[PolicyFile], *, today: date) -> Validation:
-    """Check each policy alone, and all of them together. `today` (UTC) decides which exemptions have ended."""
+    """Check each policy alone, and all policies together. `today` (UTC) decides which exemptions have ended."""
     return Validation(policies, [*_each(policies, today), *_together(policies)])
 
 
 def _brief(fault: PolicyFault) -> PolicyFault:
-    """The fault without its hint: the report lists the accepted values."""
+    """The fault without HINT, because the report lists the accepted values."""
     return replace(fault, reason=fault.reason.removesuffix(f"; {HINT}"))
 
 
 def _layers(policies: Sequence[PolicyFile]) -> list[Layer]:
-    """The valid policies. The lowest priority comes first."""
-    return layers.in_order(Layer(each.name, each.document) for each in policies if each.document is not None)
+    return layers.in_order(policy.layer() for policy in policies if policy.document is not None)
 
 
 def _mode(layer: Layer, layers_in_order: Sequence[Layer]) -> str:
-    """The mode that applies to the namespaces of `layer`, in words. It may be set by another layer."""
     text, mode = f"mode {layer.document.mode}", layer.document.mode
     for other in layers_in_order:
         document = other.document
@@ -96,15 +93,9 @@ def _mode(layer: Layer, layers_in_order: Sequence[Layer]) -> str:
 def _summary(layer: Layer, layers_in_order: Sequence[Layer]) -> str:
     document = layer.document
     settings = sum(1 for path, _ in layers.leaves(layers.written(document)) if path != "mode")
-    parts = [
-        selection(document),
-        f"priority {document.priority}",
-        _mode(layer, layers_in_order),
-        counted(settings, "setting"),
-    ]
-    if count := len(document.exemptions):
-        parts.append(counted(count, "exemption"))
-    return ", ".join(parts)
+    exemptions = f", {counted(len(document.exemptions), 'exemption')}" if document.exemptions else ""
+    mode = _mode(layer, layers_in_order)
+    return f"{selection(document)}, priority {document.priority}, {mode}, {counted(settings, 'setting')}{exemptions}"
 
 
 def _each(policies: Sequence[PolicyFile], today: date) -> Iterator[str]:
@@ -120,7 +111,6 @@ def _each(policies: Sequence[PolicyFile], today: date) -> Iterator[str]:
 
 
 def _together(policies: Sequence[PolicyFile]) -> Iterator[str]:
-    """Warnings about conflicts between two documents that may select the same namespace."""
     for pair in combinations(_layers(policies), 2):
         if not may_meet(*pair):
             continue

@@ -9,12 +9,11 @@ from webhook.policy.exemptions import EVERY_RULE, Exemption
 
 
 def selection(document: PolicyDocument) -> str:
-    """The namespaces that a document selects, in words."""
     return "for all namespaces" if document.namespaces is None else f"for namespaces {inline(document.namespaces)}"
 
 
 def inline(value: Any) -> str:
-    """A value as YAML on one line. Words are not quoted, also not `off`."""
+    """A value as YAML on one line. Words such as `off` are not quoted."""
     return value if isinstance(value, str) and value.isidentifier() else yaml.dump_inline(value)
 
 

@@ -9,7 +9,7 @@ import msgspec
 from webhook.api import mpijob
 from webhook.api.annotations import NETWORK_POLICY
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.operator_checks import refused
+from webhook.api.operator_checks import is_rejected
 from webhook.api.pod import PodAffinity, PodResourceClaim, PodTemplate
 from webhook.api.quota_charges import PodShape, pod_shape
 from webhook.cluster.resource import Metadata, Wire, namespaced
@@ -183,7 +183,7 @@ def _refused(decoded: _MPIJob) -> bool:
     if decoded.status is not None and decoded.status.conditions:
         return False
     fields = {"metadata": {"name": decoded.metadata.name}, "spec": msgspec.to_builtins(decoded.spec or _Spec())}
-    return refused(mpijob.apply_operator_defaults(msgspec.convert(fields, mpijob.MPIJob)))
+    return is_rejected(mpijob.apply_operator_defaults(msgspec.convert(fields, mpijob.MPIJob)))
 
 
 def _pods(spec: _Spec) -> list[PodsRecord]:

@@ -50,7 +50,7 @@ from webhook.kit.forms import ITEM, ComesBack, equal, in_launcher, in_templates
 from webhook.kit.patch import PatchBuilder
 from webhook.predict.attachments import Attachments, devices, listed
 from webhook.predict.job_pods import JobPods, job_pods
-from webhook.predict.rdma_devices import HUGEPAGES, Undecided, Wanted, choose, hugepages
+from webhook.predict.rdma_devices import HUGEPAGES, DeviceSettings, Undecided, choose, hugepages
 
 
 @dataclass(slots=True)
@@ -143,7 +143,7 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
     if used is None and not settings.resource:
         raise Undecided("the devices of the networks are not known, and the policy names no device")
     shapes = shapes_for(pods, ctx)
-    wanted = Wanted(
+    device_settings = DeviceSettings(
         settings.resource,
         settings.devices,
         settings.shared,
@@ -151,7 +151,7 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
         settings.per_gpu,
         settings.per_pod,
     )
-    resource, count = choose(wanted, pods, shapes)
+    resource, count = choose(device_settings, pods, shapes)
     plan.amounts = {resource: str(count), **hugepages(settings.hugepages.get(resource), resource, pods, shapes)}
     return plan
 

@@ -1,4 +1,4 @@
-"""Reads the certificates of an installation: where they come from, and which are stored, trusted and served."""
+"""Reads the certificates of an installation: stored, trusted by the API server, and served by replicas."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -30,41 +30,37 @@ Chain = tuple[x509.Certificate, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificates:
-    """The certificates of an installation."""
-
     source: str = ""
     """SELF_MANAGED (the CA is in `secret`), FILES (`secret` is mounted), or empty if unknown."""
     namespace: str = ""
     secret: str = ""
-    """The name of the Secret; empty if no Secret is used."""
+    """Empty if no Secret is used."""
     data: Mapping[str, bytes] | Unread | None = None
-    """The Secret's data; None if it does not exist."""
+    """The Secret's data; None if the Secret does not exist."""
     bundles: Sequence[Bundle] | Unread = ()
     """The caBundles of the objects that call the service."""
     served: Mapping[Address, Chain] = field(default_factory=dict)
-    """The certificates that replicas presented, by address."""
     unreached: Sequence[str] = ()
-    """The reason for each address that presented no certificate."""
+    """For each address without a certificate, the reason."""
     server_name: str = ""
     """The name by which the API server calls the service."""
     settings: RotationSettings = field(default_factory=lambda: RotationSettings(name=PROGRAM))
-    """The times of self-managed certificates."""
 
     @property
     def ca_secret(self) -> str:
-        """The name of the Secret that the service reads and writes; empty if it uses none."""
+        """The Secret that the service reads and writes; empty if it uses none."""
         return self.secret if self.source == SELF_MANAGED else ""
 
     @property
     def stored(self) -> Chain:
-        """The certificate in the mounted Secret. Replicas serve a new certificate after a minute or two."""
+        """The certificate in the mounted Secret. Replicas serve a new certificate after one or two minutes."""
         try:
             return load_certificates((self.data or {})["tls.crt"]) if isinstance(self.data, Mapping) else ()
         except (KeyError, CertificateError):
             return ()
 
     def status(self, now: datetime) -> TrustStatus:
-        """The status of the certificates. If no replica was reached, the mounted Secret counts as served."""
+        """The status. If no replica was reached, the mounted Secret counts as served."""
         self_managed = self.source == SELF_MANAGED and not isinstance(self.data, Unread)
         return status.describe(
             () if isinstance(self.bundles, Unread) else self.bundles,
@@ -77,7 +73,9 @@ class Certificates:
 
 
 def source(deployment: object, options: Mapping[str, str], ca_secret: str) -> tuple[str, str]:
-    """(source, name of the Secret) from the options of the Deployment. Without a Deployment, from the manifests."""
+    """(source, name of the Secret) according to the options of the Deployment, or to the manifests without a
+    Deployment.
+    """
     if name := ca_secret or options.get("--ca-secret", ""):
         return SELF_MANAGED, name
     if isinstance(deployment, Mapping) and "--tls-cert" in options:
@@ -97,7 +95,7 @@ async def read(
     ca_secret: str,
     addresses: Sequence[Address],
 ) -> Certificates:
-    """Read the certificates, and connect to `addresses` for the served ones; ClusterError without an answer."""
+    """Connects to `addresses` for the served certificates. ClusterError if the API server does not answer."""
     origin, secret = source(deployment, options, ca_secret)
     store = CertificateStore(api, namespace=namespace, secret=secret, service=service)
     server_name = f"{service}.{namespace}.svc"
@@ -125,7 +123,7 @@ async def addresses(api: Client, *, namespace: str, service: object, port: int) 
     path = f"/apis/discovery.k8s.io/v1/namespaces/{quote(namespace, safe='')}/endpointslices"
     name = quote(service["metadata"]["name"], safe="")
     slices = await get(api, f"{path}?labelSelector=kubernetes.io/service-name%3D{name}") or {}
-    port_name = next((each.get("name") or "" for each in ports if each["port"] == port), "")
+    port_name = next((entry.get("name") or "" for entry in ports if entry["port"] == port), "")
     return [
         (address, endpoint_port["port"])
         for endpoint_slice in slices.get("items") or ()
@@ -157,7 +155,7 @@ async def _data(store: CertificateStore) -> Mapping[str, bytes] | None:
 
 
 def _settings(options: Mapping[str, str]) -> RotationSettings:
-    """The settings from the options. The defaults if the options are invalid, because no replica starts with them."""
+    """The defaults if the options are invalid, because no replica starts with invalid options."""
     times = {"--ca-lifetime": "365d", "--leaf-lifetime": "14d", "--ca-grace": "2m"}
     try:
         return rotation(*(timedelta(seconds=duration.parse(options.get(name, time))) for name, time in times.items()))

@@ -5,11 +5,9 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """The severity of a diagnosis."""
-
     OK = "ok"
     UNKNOWN = "unknown"
-    """The check could not be done from here, or with these rights."""
+    """The check could not be done, for example because of missing rights."""
     WARNING = "warning"
     """The installation works, but not as intended, or not for long."""
     PROBLEM = "problem"
@@ -22,15 +20,15 @@ class Diagnosis:
 
     severity: Severity
     id: str
-    """The section of the runbook that explains it; empty for OK."""
+    """The section of the runbook that explains the diagnosis; empty for OK."""
     text: str
     fix: str = ""
-    """The command to run, or a different fix."""
+    """A command or an instruction."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisKind:
-    """A kind of diagnosis. The module of a check defines the kinds as constants."""
+    """The module of a check defines the kinds of its diagnoses as constants."""
 
     id: str
     severity: Severity
@@ -40,7 +38,6 @@ class DiagnosisKind:
 
 
 def ok(text: str) -> Diagnosis:
-    """A diagnosis without a problem."""
     return Diagnosis(Severity.OK, "", text)
 
 
@@ -49,5 +46,4 @@ NOT_KNOWN = DiagnosisKind("not-known", Severity.UNKNOWN)
 
 
 def not_known(subject: str, reason: str) -> Diagnosis:
-    """The diagnosis that `subject` is unknown, with the reason."""
     return NOT_KNOWN(f"{subject}: {reason}", fix="run it again as a user who may read all, such as a cluster-admin")

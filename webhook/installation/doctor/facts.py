@@ -1,10 +1,10 @@
-"""The input of the checks: the state of a cluster, which `gather` reads."""
+"""The input of the checks: the state of a cluster."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 from webhook import PROGRAM
@@ -19,43 +19,35 @@ from webhook.plugins.loading import Plugin
 
 AGAIN: Final = "kubectl apply -k manifests/overlays/mine (your overlay)"
 KUEUE_HOOK: Final = "mmpijob.kb.io"
-"""The name of Kueue's hook that suspends MPIJobs with a queue. The name of its configuration varies."""
+"""Kueue's hook that suspends MPIJobs with a queue. The name of its configuration varies."""
 KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
-"""The name of Kueue's configuration in Kueue's manifests. The service has the right to read it."""
+"""The name of Kueue's configuration in Kueue's manifests. The service may read only this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """The names of an installation in its cluster."""
-
     namespace: str = PROGRAM
-    """The namespace of the service and its policies."""
     service: str = PROGRAM
-    """The name of the Service."""
     kueue_namespace: str = KUEUE_NAMESPACE
-    """The namespace of Kueue; empty to read it from the Deployment."""
+    """Empty to read the namespace from the Deployment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The result of creating a job as a dry run."""
-
     namespace: str
-    refusal: str = ""
-    """The API server's message; empty if it accepted the job."""
+    rejection: str = ""
+    """The API server's message about the dry run; empty if it accepted the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The policy ConfigMaps."""
-
     count: int = 0
     broken: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """(state, fault) of each broken policy, by name."""
     unlabelled: Sequence[str] = ()
-    """ConfigMaps in the same namespace with a policy and without the label."""
+    """ConfigMaps in the same namespace that contain a policy but lack the label."""
     misplaced: Mapping[str, str] = field(default_factory=dict)
-    """The wrong key of each ConfigMap in the same namespace that has a policy under a wrong key."""
+    """The wrong key of each ConfigMap in the same namespace with a policy under a wrong key."""
     elsewhere: Sequence[tuple[str, str]] | Unread = ()
     """(namespace, name) of ConfigMaps with the label in other namespaces."""
     gangs: Mapping[str, str] = field(default_factory=dict)
@@ -67,10 +59,9 @@ class UnknownNames:
     """A job whose annotations name unknown rules or injections."""
 
     job: str
-    """The job, as NAMESPACE/NAME."""
+    """NAMESPACE/NAME"""
     annotation: str
     unknown: Sequence[str]
-    """The unknown ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,60 +72,46 @@ class Facts:
     now: datetime
     """The time of this machine."""
     server_time: datetime | None
-    """The time of the API server; None if its answers have no date."""
+    """None if the API server's answers have no date."""
     version: KubernetesObject | Unread
-    """The API server's version."""
     mutating: Sequence[KubernetesObject] | Unread
-    """All mutating webhook configurations of the cluster."""
+    """Complete for the whole cluster, like `validating` and `deployments`."""
     validating: Sequence[KubernetesObject] | Unread
-    """All validating webhook configurations of the cluster."""
     service: KubernetesObject | Unread | None
-    """The Service in front of the replicas."""
     endpoints: Sequence[Address] | Unread
-    """The addresses of the ready replicas."""
     deployment: KubernetesObject | Unread | None
-    """The service's Deployment."""
     pods: Sequence[KubernetesObject] | Unread
-    """The pods of the Deployment."""
     deployments: Sequence[KubernetesObject] | Unread
-    """The Deployments of all namespaces."""
     crd: KubernetesObject | Unread | None
-    """The CRD of MPIJobs."""
     kueue_config: KubernetesObject | Unread | None
-    """The ConfigMap with Kueue's configuration."""
     certificates: Certificates
     rights: Mapping[Right, bool] | Unread
-    """Whether the service has each required right."""
     policies: Policies | Unread
     unknown_names: Sequence[UnknownNames] | Unread = ()
-    """The unknown names in annotations of all jobs."""
     probe: Probe | None = None
-    """The result of the probe; None if no probe was requested."""
+    """None if no probe was requested."""
     plugins: Sequence[Plugin] = ()
-    """The plug-ins that this command uses."""
 
     @property
     def on_trial(self) -> bool:
         """Whether only a server of `serve --register` exists, and nothing of the manifests is installed."""
-        ours = [configuration(each) for each in (self.mutating, self.validating) if not isinstance(each, Unread)]
+        ours = [
+            stored
+            for configurations in (self.mutating, self.validating)
+            if not isinstance(configurations, Unread) and (stored := configuration(configurations))
+        ]
         nothing_else = self.deployment is None and self.service is None
-        return nothing_else and any(ours) and all(each is None or made_by_register(each) for each in ours)
+        return nothing_else and bool(ours) and all(map(made_by_register, ours))
 
     @property
     def kubernetes(self) -> tuple[int, int] | None:
-        """Major and minor version of the API server."""
         if isinstance(self.version, Unread):
             return None
         match = re.search(r"v(\d+)\.(\d+)", str(self.version.get("gitVersion")))
         return (int(match[1]), int(match[2])) if match else None
 
-    def images(self, program: str) -> Iterator[tuple[str, str]]:
-        """(namespace, image) of each Deployment that runs `program`."""
-        for namespace, container in self.programs(program):
-            yield namespace, container["image"]
-
     def programs(self, program: str) -> Iterator[tuple[str, KubernetesObject]]:
-        """(namespace, container) of each Deployment that runs `program`, by the name of its image.
+        """(namespace, container) of each Deployment whose image has the name `program`.
 
         Red Hat's images have longer names, such as `odh-training-operator-rhel9`.
         """
@@ -147,16 +124,16 @@ class Facts:
 
 
 def configuration(configurations: Sequence[KubernetesObject]) -> KubernetesObject | None:
-    """The webhook configuration of the service: the one with its name, else one that has its hooks."""
-    named = [each for each in configurations if each["metadata"]["name"] == registration.NAME]
-    with_our_hooks = [
-        each for each in configurations if any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(each))
-    ]
-    return next(iter(named + with_our_hooks), None)
+    """The service's webhook configuration: the configuration with its name, else one that has its hooks."""
+
+    def has_our_hooks(stored: KubernetesObject) -> bool:
+        return any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(stored))
+
+    named = (stored for stored in configurations if stored["metadata"]["name"] == registration.NAME)
+    return next(chain(named, filter(has_our_hooks, configurations)), None)
 
 
 def made_by_register(configuration: KubernetesObject) -> bool:
-    """Whether a configuration belongs to a development server."""
     return (configuration["metadata"].get("labels") or {}).get(registration.MADE_BY) == registration.BY_REGISTER
 
 
@@ -169,7 +146,7 @@ def containers(deployment: KubernetesObject) -> list[KubernetesObject]:
 
 
 def flag(container: KubernetesObject, name: str) -> str:
-    """The value of a flag of a Go program, or empty. The value may be a separate argument."""
+    """The value of a flag of a Go program; empty if it is not set. The value may be a separate argument."""
     words = [str(word) for key in ("command", "args") for word in container.get(key) or ()]
     for word, following in pairwise([*words, ""]):
         option, equals, value = word.partition("=")

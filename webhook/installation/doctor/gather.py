@@ -18,12 +18,12 @@ from webhook.installation.doctor import certificates, facts, rights
 from webhook.installation.doctor.certificates import Certificates
 from webhook.installation.doctor.unread import Unread, attempt
 from webhook.installation.registration import API, RESOURCES
-from webhook.kit.custom_rules import PREFIX, is_own
+from webhook.kit.custom_rules import PREFIX, is_custom_id
 from webhook.kit.settings import Action
 from webhook.plugins import loading
 from webhook.policy import store
 from webhook.policy.document import PolicyDocument
-from webhook.policy.exemptions import ASKED, EVERY_RULE, REQUIRED_INJECTION
+from webhook.policy.exemptions import EVERY_RULE, EXEMPT, REQUIRED_INJECTION
 from webhook.policy.in_force import policy_model
 from webhook.policy.store import REMEMBERED, PolicySource
 
@@ -46,9 +46,9 @@ JOB: Final = {
     },
 }
 
-# The valid ids of each annotation.
-_KNOWN_IDS: Final = {
-    ASKED: frozenset([*rules.REGISTRY, REQUIRED_INJECTION, EVERY_RULE, PREFIX]),
+# By annotation.
+_VALID_IDS: Final = {
+    EXEMPT: frozenset([*rules.REGISTRY, REQUIRED_INJECTION, EVERY_RULE, PREFIX]),
     annotations.SKIP: frozenset(injections.REGISTRY),
 }
 
@@ -56,10 +56,10 @@ _KNOWN_IDS: Final = {
 async def gather(
     api: Client, location: facts.Location, *, ca_secret: str = "", address: Address | None = None, probe: str = ""
 ) -> facts.Facts:
-    """Read everything; ClusterError if the API server cannot be used.
+    """Reads everything; ClusterError if the API server cannot be used.
 
-    `address` is the address of a replica, and replaces the endpoints of the Service. `probe` is the namespace in which
-    a job is created as a dry run.
+    `address` is that of a replica, and replaces the endpoints of the Service. `probe` is the namespace of a job that is
+    created as a dry run.
     """
     version = await api.request("GET", "/version")
     clock, now = api.server_time, datetime.now(UTC)
@@ -85,10 +85,10 @@ async def gather(
     )
 
 
-async def look_at_certificates(
+async def read_certificates(
     api: Client, location: facts.Location, *, ca_secret: str, address: Address | None
 ) -> Certificates:
-    """Read only the certificates; ClusterError if the API server cannot be used."""
+    """ClusterError if the API server cannot be used."""
     await api.request("GET", "/version")
     result: Certificates = (await _service_state(api, location, ca_secret, address))["certificates"]
     return result
@@ -127,7 +127,6 @@ async def _service_state(
 
 
 def _port(configurations: Sequence[KubernetesObject] | Unread) -> int | None:
-    """The port of the Service that the hooks call."""
     ours = None if isinstance(configurations, Unread) else facts.configuration(configurations)
     ports = [
         hook["clientConfig"]["service"].get("port")
@@ -146,26 +145,28 @@ async def _rights(
     purposes = rights.purposes(location, ca_secret=state.ca_secret, options=options)
     queried = [right for purpose in purposes for right in purpose.rights]
     queried += rights.excess(location, options=options)
-    return await rights.ask(api, account, location.namespace, queried)
+    return await rights.granted(api, account, location.namespace, queried)
 
 
 async def _policies(api: Client, namespace: str) -> facts.Policies:
-    """Read the policy ConfigMaps like the service does."""
     configmaps = await listed(api, f"{_within(namespace)}/configmaps")
-    labelled = [each for each in configmaps if (each["metadata"].get("labels") or {}).get(store.LABEL) == "true"]
-    remembered: KubernetesObject = next((each for each in configmaps if each["metadata"]["name"] == REMEMBERED), {})
-    sources = [
-        PolicySource(each["metadata"]["name"], "", "", (each.get("data") or {}).get(store.KEY)) for each in labelled
-    ]
-    loaded = store.load(sources, store.remembered_texts(remembered.get("data") or {}), policy_model())
-    unlabelled = [each for each in configmaps if each not in labelled and each["metadata"]["name"] != REMEMBERED]
+    remembered: KubernetesObject = {}
+    sources: list[PolicySource] = []
+    unlabelled: dict[str, Mapping[str, Any]] = {}
+    for configmap in configmaps:
+        name, data = configmap["metadata"]["name"], configmap.get("data") or {}
+        if name == REMEMBERED:
+            remembered = data
+        if (configmap["metadata"].get("labels") or {}).get(store.LABEL) == "true":
+            sources.append(PolicySource(name, "", "", data.get(store.KEY)))
+        elif name != REMEMBERED:
+            unlabelled[name] = data
+    loaded = store.load(sources, store.remembered_texts(remembered), policy_model())
     return facts.Policies(
         len(sources),
         {name: (loaded.states[name], error) for name, error in loaded.errors.items()},
-        unlabelled=[each["metadata"]["name"] for each in unlabelled if store.KEY in (each.get("data") or {})],
-        misplaced={
-            each["metadata"]["name"]: key for each in unlabelled if (key := store.misplaced(each.get("data") or {}))
-        },
+        unlabelled=[name for name, data in unlabelled.items() if store.KEY in data],
+        misplaced={name: key for name, data in unlabelled.items() if (key := store.misplaced(data))},
         elsewhere=await attempt(_elsewhere(api, namespace)),
         gangs={layer.name: flag for layer in loaded.layers if (flag := _gang_scheduling(layer.document))},
     )
@@ -184,8 +185,8 @@ def _gang_scheduling(document: PolicyDocument) -> str:
 async def _elsewhere(api: Client, namespace: str) -> list[tuple[str, str]]:
     """(namespace, name) of policies in namespaces that the service does not read."""
     configmaps = await listed(api, "/api/v1/configmaps", labelSelector=store.LABEL)
-    places = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in configmaps]
-    return [place for place in places if place[0] != namespace]
+    policies = [(configmap["metadata"]["namespace"], configmap["metadata"]["name"]) for configmap in configmaps]
+    return [policy for policy in policies if policy[0] != namespace]
 
 
 async def _probe(api: Client, namespace: str) -> facts.Probe:
@@ -202,7 +203,7 @@ def _within(namespace: str) -> str:
 
 
 async def _unknown_names(api: Client) -> list[facts.UnknownNames]:
-    """The unknown ids in annotations of jobs; none if the cluster has no MPIJobs."""
+    """Empty if the cluster has no MPIJobs."""
     try:
         jobs = await listed(api, f"/apis/{mpijob.API_VERSION}/mpijobs", metadata_only=True)
     except ApiError as error:
@@ -215,9 +216,9 @@ async def _unknown_names(api: Client) -> list[facts.UnknownNames]:
 def _unknown_names_of(job: KubernetesObject) -> list[facts.UnknownNames]:
     metadata = job["metadata"]
     texts = metadata.get("annotations") or {}
-    ids = {key: [part.strip() for part in texts.get(key, "").split(",") if part.strip()] for key in _KNOWN_IDS}
+    ids = {key: [part.strip() for part in texts.get(key, "").split(",") if part.strip()] for key in _VALID_IDS}
     unknown = {
-        key: [each for each in dict.fromkeys(names) if each not in _KNOWN_IDS[key] and not is_own(each)]
+        key: [name for name in dict.fromkeys(names) if name not in _VALID_IDS[key] and not is_custom_id(name)]
         for key, names in ids.items()
     }
     name = f"{metadata['namespace']}/{metadata['name']}"

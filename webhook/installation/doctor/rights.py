@@ -1,4 +1,4 @@
-"""The rights that the service needs, which the manifests grant, and the rights on Secrets that it must not have."""
+"""The rights that the service needs, and the rights on Secrets that it must not have."""
 
 import asyncio
 from collections.abc import Container, Iterable, Mapping
@@ -24,8 +24,6 @@ REVIEWED: Final = "subjectaccessreviews"
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """Rights that are needed for the same purpose."""
-
     without: str
     """The consequence if a right is missing."""
     rights: tuple[Right, ...]
@@ -43,7 +41,9 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
     """The rights except those for the objects that rules read."""
     place = location.namespace
     purposes_needed = [
-        Purpose("policies are not followed", _each(["get", "list", "watch"], "", "configmaps", place), essential=True),
+        Purpose(
+            "policies are not followed", _rights(["get", "list", "watch"], "", "configmaps", place), essential=True
+        ),
         Purpose(
             "valid policies are not stored, and faults of broken ones are not reported",
             (
@@ -60,38 +60,37 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
         Purpose("exemptions by annotation are rejected", (Right("create", "authorization.k8s.io", REVIEWED),)),
         Purpose(
             "two jobs may get the same quota",
-            _each(["get", "create", "update", "delete"], "coordination.k8s.io", "leases", place),
+            _rights(["get", "create", "update", "delete"], "coordination.k8s.io", "leases", place),
         ),
     ]
     mutating = registration.RESOURCES["MutatingWebhookConfiguration"]
-    configurations = [Right("get", ADMISSION, each, name=registration.NAME) for each in registration.RESOURCES.values()]
     purposes_needed.append(
         Purpose(
             "missing webhook configurations and a wrong order of them are not reported",
-            (*configurations, Right("get", ADMISSION, mutating, name=KUEUE_CONFIGURATION)),
+            (*_of_configurations("get"), Right("get", ADMISSION, mutating, name=KUEUE_CONFIGURATION)),
         )
     )
     if ca_secret:
-        bundles = [
-            right
-            for resource in registration.RESOURCES.values()
-            for right in _each(["get", "patch"], ADMISSION, resource, name=registration.NAME)
-        ]
-        secret = _each(["get", "patch"], "", "secrets", place, ca_secret)
+        secret = _rights(["get", "patch"], "", "secrets", place, ca_secret)
+        bundles = _of_configurations("get", "patch")
         purposes_needed.append(Purpose("certificates are not renewed", (*secret, *bundles), essential=True))
         if "--conversion" in options:
-            crd = _each(
+            crd = _rights(
                 ["get", "patch"], "apiextensions.k8s.io", "customresourcedefinitions", name=CRD.rpartition("/")[2]
             )
             purposes_needed.append(Purpose("older versions of jobs cannot be read once there is another CA", crd))
-    purposes_needed += [Purpose(each.without, tuple(rights_of(each))) for each in COMPONENTS if each.option in options]
+    purposes_needed += [
+        Purpose(component.without, tuple(rights_of(component)))
+        for component in COMPONENTS
+        if component.option in options
+    ]
     return tuple(purposes_needed)
 
 
 def read_rules(place: WatchedPlace | None) -> list[KubernetesObject]:
     """The RBAC rules for the resources that the service reads in `place`. None stands for all namespaces.
 
-    If the field selector of a resource has a name, the rule is for this name only.
+    If a resource's field selector has a name, the rule is for this name only.
     """
     plurals_by_rule: dict[tuple[str, str], set[str]] = {}
     for resource in watched_resources():
@@ -119,8 +118,8 @@ def excess(location: Location, *, options: Container[str]) -> tuple[Right, ...]:
     return tuple(Right(verb, "", "secrets", namespace) for namespace in ("", location.namespace) for verb in verbs)
 
 
-async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]) -> Mapping[Right, bool]:
-    """For each right, whether a ServiceAccount has it; ClusterError if the API server does not answer."""
+async def granted(api: Client, account: str, namespace: str, rights: Iterable[Right]) -> Mapping[Right, bool]:
+    """Whether a ServiceAccount has each right; ClusterError if the API server does not answer."""
     gate = asyncio.Semaphore(MAX_RIGHTS_READ_AT_ONCE)
     unique = tuple(dict.fromkeys(rights))
 
@@ -149,5 +148,13 @@ def _view(location: Location) -> tuple[Right, ...]:
     )
 
 
-def _each(verbs: Iterable[str], group: str, resource: str, namespace: str = "", name: str = "") -> tuple[Right, ...]:
+def _rights(verbs: Iterable[str], group: str, resource: str, namespace: str = "", name: str = "") -> tuple[Right, ...]:
     return tuple(Right(verb, group, resource, namespace, name) for verb in verbs)
+
+
+def _of_configurations(*verbs: str) -> tuple[Right, ...]:
+    return tuple(
+        right
+        for resource in registration.RESOURCES.values()
+        for right in _rights(verbs, ADMISSION, resource, name=registration.NAME)
+    )

@@ -12,8 +12,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Stands for an object that the API server denied."""
-
     reason: str
     """One line for the user."""
 
@@ -22,11 +20,9 @@ async def attempt(work: Awaitable[T]) -> T | Unread:
     """The result of `work`, or Unread if the API server denies it; ClusterError if the API server cannot be used."""
     try:
         return await work
-    except ApiError as error:
-        if error.status == 401:
+    except (ApiError, StoreError) as error:
+        if isinstance(error, ApiError) and error.status == 401:
             raise
-        return Unread(_short(str(error)))
-    except StoreError as error:
         return Unread(_short(str(error)))
 
 

@@ -1,7 +1,6 @@
 """A PodDisruptionBudget for every running job, if the policy sets one.
 
-`upkeep` creates and updates the objects; `serving` starts the controller for `serve --disruption-budgets`. The setting
-is `budget` of the injection `no-disruption`.
+`upkeep` creates and updates the objects. The setting is `budget` of the injection `no-disruption`.
 """
 
 from typing import Final
@@ -9,9 +8,7 @@ from typing import Final
 from webhook.kit.optional_parts import ComponentRights, Part, RoleRule
 
 NAME: Final = "disruption-budgets"
-"""The controller's name in metrics, logs and concerns."""
 INJECTION: Final = "no-disruption"
-"""The injection that has the settings."""
 OPTION: Final = "--disruption-budgets"
 
 PART: Final = Part(

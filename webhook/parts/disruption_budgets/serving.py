@@ -12,7 +12,6 @@ from webhook.server.controllers import Surroundings, run_reconciler
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None] | None:
-    """Start the controller until `stack` ends. Call the returned function when policies have changed."""
     if OPTION not in around.settings.options:
         around.readiness.concerns_of(lambda: not_made(around.policies()))
         return None
@@ -26,8 +25,8 @@ async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], Non
 
 
 def not_made(policies: PolicySet) -> dict[str, str]:
-    """A concern if a policy sets a budget although the controller is switched off."""
+    """Warns if a policy sets a budget although the controller is off."""
     injections = [layers.written(layer.document).get("injections") or {} for layer in policies.layers]
-    if any(each.get(INJECTION, {}).get("budget") for each in injections):
+    if any(settings.get(INJECTION, {}).get("budget") for settings in injections):
         return {NAME: f"a policy sets a budget, and without {OPTION} no job gets one"}
     return {}

@@ -1,8 +1,8 @@
-"""With --disruption-budgets, every running job has a PodDisruptionBudget if the policy requires it.
+"""Maintains the PodDisruptionBudgets of running jobs.
 
-`minAvailable` is the number of the job's pods. `maxUnavailable` cannot be used: Kubernetes does not know how many pods
-an MPIJob has (https://kubernetes.io/docs/tasks/run-application/configure-pdb/). A job gets no budget before it runs.
-When the job ends or is suspended, `minAvailable` becomes 0: otherwise drains would wait for its pods.
+`minAvailable` is the number of the job's pods, and 0 after the job's end, so that drains do not wait. Kubernetes cannot
+use `maxUnavailable` here, because it does not know how many pods an MPIJob has
+(https://kubernetes.io/docs/tasks/run-application/configure-pdb/).
 """
 
 from typing import Final
@@ -26,7 +26,6 @@ BUDGETS: Final = KIND.watched()
 
 
 def budget(job: MPIJobRecord, pods: int) -> KubernetesObject:
-    """The budget that protects this number of the job's pods."""
     selector = {"matchLabels": {OPERATOR_NAME: "mpi-operator", JOB_NAME: job.name}}
     return KIND.of_job((job.namespace, job.name), job.uid, "true", {"minAvailable": pods, "selector": selector})
 
@@ -38,20 +37,19 @@ class DisruptionBudgets(OwnedObjects):
     kind = KIND
 
     async def _reconcile(self, key: ByNamespace, job: MPIJobRecord, document: PolicyDocument) -> float | None:
-        """Check one job. The cached job may already be deleted: the garbage collector then deletes the new budget."""
+        """If the cached job is already deleted, the garbage collector deletes the new budget."""
         stored = self._seen(key)
         exists = isinstance(stored, SeenObject) and stored.owner == job.uid
-        pods = 0 if job.suspended else sum(each.count for each in job.pods)
         settings = document.settings_of_injection(INJECTION)
-        if not (isinstance(settings, Settings) and settings.budget):
-            pods = 0
+        is_protected = isinstance(settings, Settings) and settings.budget and not job.suspended
+        pods = sum(role.count for role in job.pods) if is_protected else 0
         body = budget(job, pods)
-        wanted = KIND.record(body)
-        if stored == wanted or not (pods or exists):
+        expected = KIND.record(body)
+        if stored == expected or not (pods or exists):
             return None
         if exists and (wait := self._rewritten.wait(key, self._clock())):
             return wait
-        later = await self._write(key, body, wanted, stored)
+        later = await self._write(key, body, expected, stored)
         if exists and later is None:
             self._rewritten.note(key, self._clock())
         return later

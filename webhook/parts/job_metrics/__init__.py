@@ -1,8 +1,7 @@
 """Metrics and Events about jobs: `serve --job-metrics` and `serve --deadline-events`.
 
-`happenings` counts state changes, and `telemetry` exposes the counts at `/metrics/jobs`. `deadline_events` creates
-Events before and at a job's time limit. `watches` defines the watches on jobs that both options use. `serving` starts
-the modules that the options require.
+`happenings` counts changes of jobs, and `telemetry` exposes the counts at `/metrics/jobs`. `deadline_events` writes
+Events before and at the end of a job's time limit.
 """
 
 from typing import Final

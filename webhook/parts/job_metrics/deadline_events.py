@@ -1,11 +1,6 @@
-"""With --deadline-events, Events inform a job's users at 80 % of its time limit, and when the limit ends the job.
+"""Events that inform a job's users at 80 % of its time limit, and when the limit ends the job.
 
-Every replica writes every Event. The name of an Event is derived from its content, so that the second write is a
-conflict.
-
-A notice is due for a limited time. This time is shorter than the hour for which an API server stores Events: while the
-notice is due, the Event still exists if it was written, so it is not written twice. If the service is down for less
-than this time, no notice is missed.
+Every replica writes every Event. An Event's name is derived from its content, so the second write is a conflict.
 """
 
 from collections import Counter
@@ -17,16 +12,23 @@ from webhook.api import duration
 from webhook.api.annotations import NOTIFY_ONLY, TIMEOUT, TIMEOUT_ACTION
 from webhook.api.mpijob import API_VERSION
 from webhook.client.objects import write_event
+from webhook.client.store import Kind, by_namespace
 from webhook.client.watch import Watch
-from webhook.cluster.job_lives import DEADLINE_EXCEEDED, JobLife, Launcher, launcher_key
+from webhook.cluster.job_lives import DEADLINE_EXCEEDED, JobLife, Launcher, launcher, launcher_key
 from webhook.cluster.resource import ByNamespace
-from webhook.cluster.resources.jobs import LAUNCHER_SUFFIX
+from webhook.cluster.resources.jobs import JOBS, LAUNCHER_SUFFIX
 from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.controllers.reconciler import PacedClient, Reconciler
 from webhook.predict.deadlines import FIELD, Deadline, deadlines, moment, remaining
 
+LAUNCHERS: Final[Kind[ByNamespace, Launcher]] = Kind(
+    "launchers", JOBS.path(JOBS.api_versions[0]), key=by_namespace, project=launcher
+)
+
 NOTICE_DURATION: Final = 45 * 60.0
-"""Seconds for which a notice is due. Must be shorter than `--event-ttl` of the API server, whose default is 1 h."""
+"""Seconds for which a notice is due. The API server must store Events longer (`--event-ttl`, 1 h by default): a
+restarted replica would otherwise write a notice twice.
+"""
 
 IS_NEAR: Final = "TimeLimitNear"
 IS_OVER: Final = "TimeLimitReached"
@@ -34,7 +36,7 @@ IS_OVER: Final = "TimeLimitReached"
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message about a job. `key` identifies it, and is the same in all replicas."""
+    """All replicas derive the same `key`."""
 
     key: str
     reason: str
@@ -42,17 +44,16 @@ class Notice:
 
 
 def due(job: JobLife, launcher: Launcher | None, now: float) -> list[Notice]:
-    """The notices that are due now, including those already written."""
+    """Includes notices that are already written."""
     return [notice for notice, since, until in _notices(job, launcher) if since <= now < until]
 
 
 def next_due(job: JobLife, launcher: Launcher | None, now: float) -> float | None:
-    """Seconds until the next notice is due; None if no notice follows unless the job changes."""
+    """Seconds until the next notice; None if no notice follows unless the job changes."""
     return min((since - now for _, since, _ in _notices(job, launcher) if since > now), default=None)
 
 
 def _notices(job: JobLife, launcher: Launcher | None) -> Iterator[tuple[Notice, float, float]]:
-    """All notices of a job in its current state, each with the start and the end of the time in which it is due."""
     limits = deadlines(job, launcher)
     hard = next((limit for limit in limits if limit.ends_job), None)
     for limit in limits:
@@ -64,8 +65,7 @@ def _notices(job: JobLife, launcher: Launcher | None) -> Iterator[tuple[Notice, 
             yield Notice(f"{run}|asked-near", IS_NEAR, _notify_only(limit, hard, "80 % of the")), *near
             over = Notice(f"{run}|asked-over", IS_OVER, _notify_only(limit, hard, "The"))
             yield over, limit.end, limit.end + NOTICE_DURATION
-    # The job's reason shows whether the limit ended the job. The time does not show it: a job may succeed in the last
-    # second.
+    # The time alone does not show that the limit ended the job: a job may succeed in its last second.
     if job.ended is not None and job.reason == DEADLINE_EXCEEDED and job.managed_here and not job.leaving:
         seconds = launcher.limit if launcher is not None and launcher.owner == job.uid else job.limit
         yield Notice(f"{job.uid}|over", IS_OVER, _over(seconds)), job.ended, job.ended + NOTICE_DURATION
@@ -97,19 +97,19 @@ def _over(limit: int | None) -> str:
 
 
 NAME: Final = "deadline-events"
-TOLD: Final = "told"
-KNOWN: Final = "known"
-OUTCOMES: Final = (TOLD, KNOWN)
-"""TOLD: written by this replica. KNOWN: written earlier, by a different replica or before a restart."""
+WRITTEN: Final = "told"
+EXISTED: Final = "known"
+OUTCOMES: Final = (WRITTEN, EXISTED)
+"""Label values of the metric. `known`: a different replica wrote the Event, or this replica before a restart."""
 
-# Seconds. The API server's clock may be adjusted in the meantime.
+# Seconds. Longer waits would miss an adjustment of the API server's clock.
 LONGEST_WAIT: Final = 300.0
 UNKNOWN_WAIT: Final = 30.0
 
 
 @dataclass(eq=False)
 class DeadlineEvents:
-    """Writes the due notices of each job. `now` is the API server's clock."""
+    """`now` is the clock of the API server."""
 
     api: PacedClient
     lives: Watch[ByNamespace, JobLife]
@@ -118,9 +118,8 @@ class DeadlineEvents:
     log: Any
 
     def __post_init__(self) -> None:
-        self._told: dict[ByNamespace, set[str]] = {}
+        self._written: dict[ByNamespace, set[str]] = {}
         self.outcomes = Counter(dict.fromkeys(OUTCOMES, 0))
-        """The number of due notices by outcome."""
         self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self.reconcile, log=self.log)
         self.lives.store.on_change(lambda key, *_: self.reconciler.add(key))
         self.launchers.store.on_change(self._launcher_changed)
@@ -129,37 +128,31 @@ class DeadlineEvents:
         self.reconciler.add((key[0], key[1].removesuffix(LAUNCHER_SUFFIX)))
 
     async def reconcile(self, key: ByNamespace) -> float | None:
-        """Write the job's due notices. Returns the seconds until the next notice."""
+        """Returns the seconds until the next notice."""
         job = self.lives.get(key)
         if job is ABSENT:
-            self._told.pop(key, None)
+            self._written.pop(key, None)
             return None
         launcher = UNKNOWN if job is UNKNOWN else self.launchers.get(launcher_key(job))
         if job is UNKNOWN or launcher is UNKNOWN:
             return UNKNOWN_WAIT
         existing = None if launcher is ABSENT else launcher
         for notice in due(job, existing, self.now()):
-            if notice.key not in self._told.get(key, ()):
-                await self._tell(job, notice)
-                self._told.setdefault(key, set()).add(notice.key)
+            if notice.key not in self._written.get(key, ()):
+                await self._write(job, notice)
+                self._written.setdefault(key, set()).add(notice.key)
         wait = next_due(job, existing, self.now())
         return None if wait is None else min(wait, LONGEST_WAIT)
 
     def remaining(self) -> Iterator[tuple[str, float]]:
-        """The namespace and the remaining seconds of each job with a deadline; empty while jobs cannot be read.
-
-        Works on a copy, since a different thread may call it.
-        """
+        """The namespace and the remaining seconds of each job with a deadline; empty while jobs cannot be read."""
         if self.lives.known and self.launchers.known:
             now, launchers = self.now(), self.launchers.store.records
-            for job in list(self.lives.store.records.values()):
-                if job.over:  # thousands of jobs may be over: skip them quickly
-                    continue
-                left = remaining(job, launchers.get(launcher_key(job)), now)
-                if left is not None:
+            for job in list(self.lives.store.records.values()):  # a copy: scrapes run in another thread
+                if not job.over and (left := remaining(job, launchers.get(launcher_key(job)), now)) is not None:
                     yield job.namespace, left
 
-    async def _tell(self, job: JobLife, notice: Notice) -> None:
+    async def _write(self, job: JobLife, notice: Notice) -> None:
         about = {"apiVersion": API_VERSION, "kind": "MPIJob", "name": job.name, "uid": job.uid}
         written = await write_event(
             self.api,
@@ -170,6 +163,6 @@ class DeadlineEvents:
             kind="Warning",
             key=notice.key,
         )
-        self.outcomes[TOLD if written else KNOWN] += 1
+        self.outcomes[WRITTEN if written else EXISTED] += 1
         if written:
             self.log.info("deadline told", namespace=job.namespace, job=job.name, reason=notice.reason)

@@ -1,7 +1,7 @@
-"""Counts the state changes of jobs, and the current jobs with the accelerators that they request.
+"""Counts the state changes of jobs, and the current jobs with their accelerators.
 
-Every replica counts every job, so a query takes the maximum of the replicas, not the sum. A replica does not count
-changes before it first listed all jobs: the other replicas have counted them, and a process starts its counters at 0.
+Every replica counts every job, so queries take the maximum of the replicas. A replica ignores changes before its first
+list of all jobs: the other replicas have counted them.
 """
 
 from collections import Counter
@@ -21,7 +21,6 @@ from webhook.server.limits import MAX_USER_SERIES
 from webhook.server.namespace_labels import BEYOND, Labels
 
 UNKNOWN: Final = "_unknown"
-"""The label value for the creator of a job without the annotation."""
 
 
 class Counted(NamedTuple):
@@ -30,21 +29,21 @@ class Counted(NamedTuple):
     metric: str
     namespace: str
     seconds: float | None = None
-    """The observed value; None for a counter."""
+    """None for a counter."""
     reason: tuple[str, ...] = ()
-    """Why the job failed; empty if it has not failed."""
+    """Empty if the job has not failed."""
 
 
 class Changes:
-    """Derives increments and observations from the old and the new state of a job."""
+    """Derives increments and observations from two states of a job."""
 
     def __init__(self, jobs: Iterable[JobLife] = ()) -> None:
-        """`jobs` exist at the start; their earlier changes are not counted."""
-        # Only the first wait in a queue is measured, so jobs that have run before are remembered.
+        """Changes of `jobs` in the past are not counted."""
+        # uids of jobs whose first wait in a queue is over
         self._ran = {job.uid for job in jobs if job.phase is not Phase.QUEUED or (job.suspended and job.started)}
 
     def of(self, old: JobLife | None, new: JobLife | None) -> list[Counted]:
-        """The changes to count. A state of None means that the job does not exist."""
+        """`old` or `new` is None if the job does not exist."""
         if old is not None and (new is None or new.uid != old.uid):
             self._ran.discard(old.uid)
             old = None
@@ -71,10 +70,7 @@ def standing(
     *,
     namespaces: Labels,
 ) -> Counter[tuple[str, ...]]:
-    """The number of jobs that are neither ended nor being deleted, and of their accelerators, by metric and labels.
-
-    `view` has the templates of device claims.
-    """
+    """The numbers of jobs and accelerators by metric and labels, without jobs that have ended or are being deleted."""
     counts = Counter[tuple[str, ...]]()
     of_users = Counter[tuple[str, str, str]]()
     for job in jobs:

@@ -1,7 +1,6 @@
-"""The metrics of jobs.
+"""The metrics of jobs. The platform prescribes their prefix.
 
-The prefix is a requirement of the platform. Names of counters end in `_total`, names of gauges do not. Recording rules
-in manifests/components/monitoring add `_running_total` and `_queued_total` for the gauges.
+Recording rules in manifests/components/monitoring derive `_running_total` and `_queued_total` from the gauges.
 """
 
 from functools import partial

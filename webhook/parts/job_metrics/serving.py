@@ -1,4 +1,4 @@
-"""Starts the watches of jobs and the consumers of their state changes."""
+"""Starts the modules that the options require."""
 
 from contextlib import AsyncExitStack
 
@@ -8,20 +8,18 @@ from webhook.server.controllers import Surroundings, run_reconciler, run_watch
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> None:
-    """Start the modules that the options require, until `stack` ends."""
     options, link, telemetry = around.settings.options, around.link, around.telemetry
     if options.isdisjoint(("--deadline-events", "--job-metrics")):
         return
-    from webhook.parts.job_metrics.telemetry import JobTelemetry  # noqa: PLC0415
-    from webhook.parts.job_metrics.watches import JOB_LIVES, LAUNCHERS  # noqa: PLC0415
+    from webhook.parts.job_metrics.telemetry import JOB_LIVES, JobTelemetry  # noqa: PLC0415
 
-    jobs = JobTelemetry(telemetry.job_registry)
+    jobs = JobTelemetry(telemetry.job_registry, link.view)
     lives = Watch(JOB_LIVES, link.connection, log=telemetry.log)
     if "--job-metrics" in options:
-        jobs.follow(lives, link.view)
+        jobs.follow(lives)
         telemetry.on_validated.append(jobs.decided)
     if "--deadline-events" in options:
-        from webhook.parts.job_metrics.deadline_events import DeadlineEvents  # noqa: PLC0415
+        from webhook.parts.job_metrics.deadline_events import LAUNCHERS, DeadlineEvents  # noqa: PLC0415
 
         launchers, api = Watch(LAUNCHERS, link.connection, log=telemetry.log), PacedClient(link.api)
         events = DeadlineEvents(api=api, lives=lives, launchers=launchers, now=link.api.now, log=telemetry.log)

@@ -1,15 +1,16 @@
-"""Metrics of jobs. They have namespaces as labels, so they are exposed at `/metrics/jobs` and not at `/metrics`."""
+"""Metrics of jobs. Namespaces are labels, so `/metrics/jobs` exposes the metrics and not `/metrics`."""
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, partial
+from functools import partial
+from typing import Final
 
 from prometheus_client import CollectorRegistry
 
 from webhook.admission.pipelines import Decision
 from webhook.client.live_view import LiveView
-from webhook.client.store import Store
+from webhook.client.store import Kind, Store, by_namespace
 from webhook.client.watch import Watch
-from webhook.cluster.job_lives import REASONS, JobLife
+from webhook.cluster.job_lives import REASONS, JobLife, job_life
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
@@ -20,28 +21,26 @@ from webhook.server.limits import MAX_NAMESPACE_LABELS
 from webhook.server.metrics import MetricSet, Value
 from webhook.server.namespace_labels import BEYOND, Labels, of_now
 
+JOB_LIVES: Final[Kind[ByNamespace, JobLife]] = Kind(
+    "job-lives", MPI_JOBS.path(MPI_JOBS.api_versions[0]), key=by_namespace, project=job_life
+)
+
 
 class JobTelemetry:
-    """The metrics of jobs. The registry stays empty until `follow` or `deadlines` is called."""
+    """The metrics of jobs."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self.registry = registry
-        self._view: LiveView | None = None
-        """The cluster; None if verdicts are not counted."""
+    def __init__(self, registry: CollectorRegistry, view: LiveView) -> None:
+        self._metrics = MetricSet(JOB_METRICS, registry)
+        self._view = view
         self._judged = Labels(MAX_NAMESPACE_LABELS)
         self._changed_in = Labels(MAX_NAMESPACE_LABELS)
         self._changes: Changes | None = None
 
-    @cached_property
-    def _metrics(self) -> MetricSet:
-        return MetricSet(JOB_METRICS, self.registry)
-
-    def follow(self, lives: Watch[ByNamespace, JobLife], view: LiveView) -> None:
-        """Count existing jobs, verdicts, and changes of jobs after the first list."""
-        self._view = view
+    def follow(self, lives: Watch[ByNamespace, JobLife]) -> None:
+        """Count existing jobs, and changes of jobs after the first list."""
         lives.store.on_change(self._changed)
         lives.store.on_list(partial(self._listed, lives.store))
-        self._metrics.on_scrape(partial(_standing, lives, view))
+        self._metrics.on_scrape(partial(_standing, lives, self._view))
 
     def _listed(self, lives: Store[ByNamespace, JobLife]) -> None:
         if self._changes is None:
@@ -66,11 +65,8 @@ class JobTelemetry:
                 self._metrics.observe(change.metric, change.seconds, namespace)
 
     def decided(self, namespace: str, decision: Decision) -> None:
-        """Count a verdict on a job. Does nothing before `follow` is called.
-
-        A namespace that does not exist gets no label: a client may send any text as namespace.
-        """
-        if self._view is None or decision.skipped:
+        """Namespaces that do not exist share one label, because a client may send any text as namespace."""
+        if decision.skipped:
             return
         existing = self._view.get(NAMESPACES, namespace)
         label = BEYOND if isinstance(existing, Answer) else self._judged.bounded(namespace)
@@ -79,21 +75,19 @@ class JobTelemetry:
             self._metrics.add("namespace_rule_results_total", label, finding.rule, action)
 
     def deadlines(self, remaining: Callable[[], Iterable[tuple[str, float]]]) -> None:
-        """Report the shortest remaining time. `remaining` returns the namespace and the seconds of each job."""
+        """`remaining` yields the namespace and the remaining seconds of each job."""
         self._metrics.on_scrape(partial(_remaining, remaining))
 
 
 def _standing(lives: Watch[ByNamespace, JobLife], view: LiveView) -> Iterator[Value]:
-    """Counts of existing jobs; empty while jobs cannot be read. Works on a copy, since a different thread calls it."""
     pods = view.all(MPI_JOBS)
     if lives.known and not isinstance(pods, Answer):
-        jobs = list(lives.store.records.values())
+        jobs = list(lives.store.records.values())  # a copy: scrapes run in another thread
         counts = standing(jobs, pods, view, namespaces=of_now(job.namespace for job in jobs))
         yield from ((name, (*labels,), value) for (name, *labels), value in counts.items())
 
 
 def _remaining(remaining: Callable[[], Iterable[tuple[str, float]]]) -> Iterator[Value]:
-    """The shortest remaining time by namespace."""
     shortest: dict[str, float] = {}
     jobs = list(remaining())
     namespaces = of_now(namespace for namespace, _ in jobs)

@@ -1,8 +1,7 @@
 """A NetworkPolicy for every job, with the posture from the policy or from the job's annotation.
 
-`wanted` computes the object. `upkeep` creates and restores the objects and reports problems to the user. `serving`
-starts the controller for `serve --network-policies`. The rule `webhook.rules.network_policy` has the settings, and
-explains which traffic no NetworkPolicy filters.
+`job_policy` computes the object, and `upkeep` creates and restores the objects. The rule `network_policy` has the
+settings, and explains which traffic no NetworkPolicy filters.
 """
 
 from typing import Final
@@ -10,9 +9,7 @@ from typing import Final
 from webhook.kit.optional_parts import ComponentRights, Part, RoleRule
 
 NAME: Final = "network-policies"
-"""The controller's name in metrics, logs and concerns."""
 RULE: Final = "network-policy"
-"""The rule that has the settings."""
 OPTION: Final = "--network-policies"
 
 PART: Final = Part(

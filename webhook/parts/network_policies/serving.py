@@ -12,7 +12,6 @@ from webhook.server.controllers import Surroundings, run_reconciler
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None] | None:
-    """Start the controller until `stack` ends. Call the returned function when policies have changed."""
     if OPTION not in around.settings.options:
         around.readiness.concerns_of(lambda: not_made(around.policies()))
         return None
@@ -26,9 +25,9 @@ async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], Non
 
 
 def not_made(policies: PolicySet) -> dict[str, str]:
-    """A concern if a policy sets or offers a posture although the controller is switched off."""
+    """Warns if a policy sets or offers a posture although the controller is off."""
     rules = [layers.written(layer.document).get("rules") or {} for layer in policies.layers]
-    settings = [rule.get(RULE, {}) for rule in rules]
-    if any({each.get("posture", "none"), *each.get("choices", ())} != {"none"} for each in settings):
+    of_rule = [settings.get(RULE, {}) for settings in rules]
+    if any({settings.get("posture", "none"), *settings.get("choices", ())} != {"none"} for settings in of_rule):
         return {NAME: "a policy sets or offers a posture, and without --network-policies no job gets a NetworkPolicy"}
     return {}

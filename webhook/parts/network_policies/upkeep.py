@@ -1,11 +1,8 @@
-"""Maintains the NetworkPolicy of every job from the job's creation on.
+"""Maintains the NetworkPolicy of every job.
 
-A job is checked every few minutes, and when the job, its NetworkPolicy, its namespace or a policy changes. It is also
-checked when a ServiceAccount in the namespace starts or stops to give its pods a token. If the caches have the expected
-NetworkPolicy, the API server gets no request. Before a write the job is read from the API server: it may be deleted or
-replaced.
-
-The administrator decides about the content of a NetworkPolicy, so changes by other users are overwritten by force.
+Each job is checked every few minutes, and after a change of the job, its NetworkPolicy, its namespace, a policy, or the
+token of a ServiceAccount. Before a write the job is read from the API server, because it may be deleted or replaced.
+Changes by other users are overwritten, because the administrator decides about NetworkPolicies.
 """
 
 import random
@@ -27,13 +24,13 @@ from webhook.cluster.view import Answer
 from webhook.controllers.limits import MAX_CALLS_PER_SECOND
 from webhook.controllers.owned_objects import OwnedObjects, SeenObject, in_path
 from webhook.parts.network_policies import NAME, RULE
-from webhook.parts.network_policies.wanted import NETWORK_POLICY_KIND, is_filtered, network_policy
+from webhook.parts.network_policies.job_policy import NETWORK_POLICY_KIND, is_filtered, network_policy
 from webhook.policy.document import PolicyDocument
 from webhook.rules.network_policy import Posture, Settings, posture
 
-# When all jobs are checked, the checks are spread over the time in which this number of calls for each job is allowed.
-# A check needs fewer calls, so some calls are left for new jobs.
-CALLS: Final = 3
+# Checks of all jobs are spread over the time that this number of API calls per job takes. A check needs fewer calls, so
+# new jobs do not wait.
+CALLS_PER_JOB: Final = 3
 
 NETWORK_POLICIES: Final = NETWORK_POLICY_KIND.watched()
 
@@ -42,15 +39,13 @@ _Basis = tuple[str, int, str, Settings]
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """The NetworkPolicy that a job should have, and the values from which it was computed."""
-
+class _Expected:
     basis: _Basis
     policy: SeenObject | None
     """None if the job should have no NetworkPolicy."""
 
     def met_by(self, stored: SeenObject | Answer) -> bool:
-        """Whether no write is needed. If the stored object is unknown, it is assumed to be unchanged."""
+        """Whether no write is needed. An unknown stored object is assumed to be unchanged."""
         return stored in {self.policy, Answer.UNKNOWN} if self.policy else not _owns(self.basis[0], stored)
 
 
@@ -64,24 +59,22 @@ class NetworkPolicies(OwnedObjects):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._wanted: dict[ByNamespace, _Wanted] = {}
+        self._expected: dict[ByNamespace, _Expected] = {}
         self._in_place: dict[ByNamespace, SeenObject] = {}
         self.view.on_change(SERVICE_ACCOUNTS, self._account_changed)
 
     def _look_at(self, jobs: Mapping[ByNamespace, MPIJobRecord] | Answer) -> None:
-        """Check jobs without a NetworkPolicy at once, and jobs with a NetworkPolicy spread over time."""
+        """Checks jobs without a NetworkPolicy at once, and the others spread over time."""
         if isinstance(jobs, Answer):
             return
-        span = CALLS * len(jobs) / MAX_CALLS_PER_SECOND
+        span = CALLS_PER_JOB * len(jobs) / MAX_CALLS_PER_SECOND
         for key, job in jobs.items():
             self._add(key, self.uniform(0, span) if _owns(job.uid, self._seen(key)) else 0)
 
     def _account_changed(self, key: ByNamespace, old: ServiceAccount | None, new: ServiceAccount | None) -> None:
-        """Check the namespace's jobs if the account's pods now get a token, or no longer get a token."""
         if (old is None or old.token) == (new is None or new.token):
             return
-        for each in [each for each in self._wanted if each[0] == key[0]]:
-            del self._wanted[each]
+        self._expected = {job: expected for job, expected in self._expected.items() if job[0] != key[0]}
         self._look_at(self.view.within(MPI_JOBS, key[0]))
 
     async def _reconcile(self, key: ByNamespace, job: MPIJobRecord, document: PolicyDocument) -> float | None:
@@ -91,8 +84,8 @@ class NetworkPolicies(OwnedObjects):
             self._forget(key)
             return None
         basis = job.uid, job.generation, job.network_policy, settings
-        wanted = self._wanted.get(key)
-        if wanted is None or wanted.basis != basis or not wanted.met_by(stored):
+        expected = self._expected.get(key)
+        if expected is None or expected.basis != basis or not expected.met_by(stored):
             return await self._ensure(key, settings)
         if isinstance(stored, SeenObject):
             self._in_place[key] = stored
@@ -100,14 +93,13 @@ class NetworkPolicies(OwnedObjects):
 
     def _forget(self, key: ByNamespace) -> None:
         super()._forget(key)
-        self._wanted.pop(key, None)
+        self._expected.pop(key, None)
         self._in_place.pop(key, None)
 
     async def _ensure(self, key: ByNamespace, settings: Settings) -> float | None:
-        """Read the job, and write its NetworkPolicy if it is missing or wrong."""
         document = await get(self.api, f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], in_path(key[0]))}/{in_path(key[1])}")
         if document is None or document["metadata"].get("deletionTimestamp"):
-            return None  # the job is deleted or being deleted
+            return None
         stored = self._seen(key)  # a different replica may have created it during the call
         document.pop("status", None)
         try:
@@ -119,29 +111,29 @@ class NetworkPolicies(OwnedObjects):
         generation = int(document["metadata"].get("generation") or 0)
         basis = job.metadata.uid, generation, requested, settings
         if chosen is Posture.NONE and not _owns(job.metadata.uid, stored):
-            self._wanted[key] = _Wanted(basis, None)
+            self._expected[key] = _Expected(basis, None)
             return None
         body = network_policy(job, chosen, settings, self.view)
-        wanted = NETWORK_POLICY_KIND.record(body)
-        later = None if wanted == stored else await self._put(key, body, wanted, stored)
+        expected = NETWORK_POLICY_KIND.record(body)
+        later = None if expected == stored else await self._put(key, body, expected, stored)
         if later is None:
-            self._wanted[key] = _Wanted(basis, wanted)
-        if wanted == stored:
-            self._in_place[key] = wanted
+            self._expected[key] = _Expected(basis, expected)
+        if expected == stored:
+            self._in_place[key] = expected
         return later
 
     async def _put(
-        self, key: ByNamespace, body: KubernetesObject, wanted: SeenObject, stored: SeenObject | Answer
+        self, key: ByNamespace, body: KubernetesObject, expected: SeenObject, stored: SeenObject | Answer
     ) -> float | None:
         existed = key in self._in_place or isinstance(stored, SeenObject)
         if existed and (wait := self._rewritten.wait(key, self._clock())):
             return wait
-        later = await self._write(key, body, wanted, stored)
+        later = await self._write(key, body, expected, stored)
         if later is not None:
             return later
         if existed:
             self._rewritten.note(key, self._clock())
-        if self._in_place.get(key) == wanted:
+        if self._in_place.get(key) == expected:
             del self._in_place[key]
             message = f"NetworkPolicy {body['metadata']['name']} was changed or removed, and has been restored"
             await self._tell(key, body, "PutBack", message)

@@ -1,8 +1,7 @@
 """Converts jobs of older versions of MPIJob: the command `convert`, and `/convert` for a CRD with several versions.
 
-`older_jobs.convert` converts jobs in files. Each version has a module; their common parts are in `replica_specs`,
-`run_policy` and `transport`. `both_ways` converts a job to any version and back without loss, and `reviews` handles
-the API server's ConversionReviews.
+`older_jobs` converts jobs in files to v2beta1. `both_ways` converts a job to any version and back without loss.
+`reviews` handles the API server's ConversionReviews.
 """
 
 from typing import Final

@@ -1,27 +1,21 @@
-"""Lossless conversion of a job to a different version and back, for a CRD with several versions.
+"""Converts a job to a different version and back without loss, for a CRD with several versions.
 
-v2beta1 lacks some fields of older versions, and older versions lack some fields of v2beta1. Two annotations store the
-fields that the requested version lacks. A v2beta1 job that was created in an older version has the annotation
-WRITTEN_AS with the original older spec. A v2beta1 job that is converted for an older client has the annotation SHOWN
-with the fields that only v2beta1 has.
+Each version lacks fields of the others, and two annotations store the missing fields. WRITTEN_AS has the original spec
+of a job that was created in an older version. SHOWN has the fields of v2beta1 that an older client does not see.
 
-Later changes of a v2beta1 job, such as injections, are merged into the original older spec. Each older spec is tested
-by converting it back to v2beta1. If no older spec converts back to the same job, the client gets the v2beta1 spec
-unchanged ("as it is"), together with the fields of the original that only older versions have.
+Later changes of a v2beta1 job, such as injections, are merged into the original spec. Each older spec is converted back
+to v2beta1 as a test. If the result always differs from the job, the client gets the v2beta1 spec "as it is", with the
+original's older fields.
 
-A v2beta1 job that is too large for this conversion is also returned with its v2beta1 spec, and its pods are not
-decoded. A request with an older job that is too large is rejected. For a stored older job that is too large, the client
-gets the stand-in NO_JOB.
+The spec of a too large object is not converted. A v2beta1 job is returned "as it is", NO_JOB replaces a stored older
+job, and other older jobs are rejected.
 
-Any user may write the annotations. This module therefore checks the types of all fields in annotations: the API server
-does not check them by the schema, and invalid fields could make jobs unreadable for the operator or for older clients.
-
-A single value with a wrong type makes a whole list of jobs fail for a client in Go. Pod templates and `runPolicy` have
-the schema of v2beta1 in all versions of the CRD (`manifests/older-versions`). In addition to the schema, a number must
-fit into 32 bits, and an amount must be a quantity.
+Any user may write the annotations, and the API server does not check them. The module checks the types of all their
+fields: invalid fields could make jobs unreadable for the operator or older clients. One value with a wrong type even
+makes a whole list fail for a client in Go.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -47,10 +41,10 @@ _V1ALPHA1: Final = {
     "launcherOnMaster": Shape("boolean"),
 }
 OWN_FIELDS: Final = dict(zip(OLDER_VERSIONS, (_V1, _V1ALPHA2, _V1ALPHA1), strict=True))
-"""The fields of a version's spec that v2beta1 does not have, except `template` of v1alpha1."""
-# The only field that is not a quantity although its schema allows both a number and a text.
+"""Fields of a version's spec that v2beta1 lacks, except `template` of v1alpha1."""
+# The only field that may be a number or a text but is not a quantity.
 _PORT: Final = "port"
-_MOST: Final = 2**31 - 1
+_MAX_INT32: Final = 2**31 - 1
 
 
 class Fault(NamedTuple):
@@ -59,7 +53,7 @@ class Fault(NamedTuple):
     path: str
     text: str
     of_type: bool
-    """Whether the version's schema excludes the value, so that the API server would reject the object."""
+    """Whether the API server would reject the value by the schema."""
 
 
 @cache
@@ -72,7 +66,7 @@ def _of_version(version: str) -> Shape:
 
 
 def faults(version: str, spec: Any) -> Iterator[Fault]:
-    """Reasons why clients of the version cannot decode the spec, including fields that the version does not have."""
+    """Reasons why clients cannot decode the spec, and fields that the version does not have."""
     if spec is not None:
         yield from _faults(spec, _of_version(version), "spec", "spec")
 
@@ -87,12 +81,14 @@ def _faults(value: Any, shape: Shape, path: str, key: str) -> Iterator[Fault]:
         yield from _of_mapping(value, shape, path, key)
     elif isinstance(value, list):
         if shape.items == _TEXT and all(isinstance(item, str) for item in value):
-            return  # a shortcut: the list may be long
+            return  # fast for a long list
         for number, item in enumerate(value if shape.items else ()):
             yield from _faults(item, shape.items or shape, f"{path}[{number}]", key)
     elif shape.type == "quantity" and key != _PORT and not _is_quantity(value):
         yield Fault(path, "is not a quantity", of_type=False)
-    elif isinstance(value, int) and not -_MOST <= value <= _MOST and (shape.type != "quantity" or key == _PORT):
+    elif (
+        isinstance(value, int) and not -_MAX_INT32 <= value <= _MAX_INT32 and (shape.type != "quantity" or key == _PORT)
+    ):
         yield Fault(path, "does not fit into 32 bits", of_type=False)
 
 
@@ -128,11 +124,11 @@ DEFAULTS: Final[Document] = {
     "launcherCreationPolicy": "AtStartup",
     "mpiImplementation": "OpenMPI",
 }
-"""The CRD's defaults, which every stored job has."""
+"""Every stored job has these defaults of the CRD."""
 NO_JOB: Final[Document] = {**DEFAULTS, "runPolicy": {"suspend": True}, "mpiReplicaSpecs": {}}
-"""The stand-in for a stored spec that cannot be converted: a list must not fail because of one job."""
+"""Replaces a stored spec that cannot be converted: a list must not fail because of one job."""
 _ABSENT: Final = object()
-# If a client changes one of these fields, the spec is an older version's even if the annotation says "as it is".
+# Fields that only older versions have.
 _OLDER_FIELDS: Final = {"template", *(key for fields in OWN_FIELDS.values() for key in fields)}
 
 
@@ -140,7 +136,7 @@ class _Shown(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defau
     """The value of SHOWN."""
 
     spec: Document = {}
-    """The fields that only v2beta1 has."""
+    """Fields that only v2beta1 has."""
     as_it_is: bool = False
     """Whether the older object has the v2beta1 spec, without the fields in `spec`."""
 
@@ -157,15 +153,15 @@ _written = msgspec.json.Decoder(_Written, float_hook=untyped.number)
 
 
 def convert(document: Document, version: str, *, too_large: str = "") -> Document:
-    """The object in a different version; ConversionError if it cannot be converted. `document` is not changed.
+    """Returns the object in `version`; ConversionError if it cannot be converted.
 
-    `too_large` is the reason why the object is too large, or empty. The spec of a too large object may have raw
-    values, which are JSON that was not decoded.
+    `too_large` is the reason why the object is too large, or empty. The spec of a too large object may have undecoded
+    values.
     """
     was = document.get("apiVersion")
-    for each in (was, version):
-        if each not in (API_VERSION, *OLDER_VERSIONS):
-            raise ConversionError("apiVersion", f'"{str(each)[:100]}" is not a known version of MPIJob')
+    for api_version in (was, version):
+        if api_version not in (API_VERSION, *OLDER_VERSIONS):
+            raise ConversionError("apiVersion", f'"{str(api_version)[:100]}" is not a known version of MPIJob')
     if document.get("kind") != "MPIJob":
         raise ConversionError("kind", "is not MPIJob")
     if was == version:
@@ -181,15 +177,14 @@ def _from_older(document: Document, too_large: str) -> Document:
     if shown is None or not _readable(shown.spec):
         shown = _Shown()
     written = _written_as(annotations, version)
-    if too_large:
-        new = _of_shown(spec, shown, written) or ({**NO_JOB, **shown.spec} if stored else None)
-        if new is None:
-            raise ConversionError("spec", too_large)
-        return _document(document, API_VERSION, new, annotations)
-    for fault in faults(version, None if stored else spec):
-        if fault.of_type:  # the conversion may remove the field, so that the API server could not check it
-            raise ConversionError(fault.path, fault.text)
     new = _of_shown(spec, shown, written)
+    if too_large:
+        if not new and not stored:
+            raise ConversionError("spec", too_large)
+        return _document(document, API_VERSION, new or {**NO_JOB, **shown.spec}, annotations)
+    for fault in faults(version, None if stored else spec):
+        if fault.of_type:  # the conversion may remove the field before the API server checks it
+            raise ConversionError(fault.path, fault.text)
     if new is None:
         if shown.as_it_is:
             spec, shown = _without_v2beta1(spec, written), _Shown(shown.spec)
@@ -204,9 +199,9 @@ def _from_older(document: Document, too_large: str) -> Document:
 
 
 def _of_shown(spec: Any, shown: _Shown, written: _Written | None) -> Document | None:
-    """The v2beta1 spec of a job that the client got "as it is"; None in two cases.
+    """The v2beta1 spec of a job that the client got "as it is".
 
-    The client did not get it "as it is", or the client has changed fields that only older versions have.
+    None for other jobs, and if the client has changed fields that only older versions have.
     """
     if not isinstance(spec, dict) or not shown.as_it_is or _own(spec) != _own(written.spec if written else None):
         return None
@@ -227,10 +222,10 @@ def _to_older(document: Document, version: str, too_large: str) -> Document:
 
 
 def _older(version: str, new: Document, written: _Written | None) -> tuple[Any, _Shown]:
-    """An older spec that converts to the job, and the annotation for this spec. `written` has the original spec."""
+    """An older spec that converts to the job, and its annotation."""
     bases = [new]
     if written is not None:
-        bases.insert(0, merge(written.spec, _converted(version, written.spec, stored=True), new))
+        bases.insert(0, _merged(written.spec, _converted(version, written.spec, stored=True), new))
     for base in bases:
         older = _without_new(base) if isinstance(base, dict) else {}
         try:
@@ -244,7 +239,6 @@ def _older(version: str, new: Document, written: _Written | None) -> tuple[Any, 
 
 
 def _as_it_is(new: Document, written: _Written | None) -> tuple[Document, _Shown]:
-    """The v2beta1 spec with the original's fields that only older versions have, and the annotation for this spec."""
     added: Document = {key: new[key] for key in NEW_FIELDS if key in new}
     return {**_own(written.spec if written else None), **_without_new(new)}, _Shown(added, as_it_is=True)
 
@@ -256,25 +250,24 @@ def _without_new(spec: Document) -> Document:
 def _shows(version: str, new: Document, written: _Written | None, spec: Any, *, as_it_is: bool) -> bool:
     """Whether a client of the version would get this older spec for the job."""
     if written is None and spec != _without_new(new):
-        return False  # a shortcut: the client would get `_without_new(new)`, if any spec converts back
+        return False  # saves a conversion: the client would get a different spec
     older, shown = _older(version, new, written)
     return older == spec and shown.as_it_is == as_it_is
 
 
 def _own(spec: Any) -> Document:
-    """The fields of an older spec that v2beta1 does not have, decoded."""
     return {key: _plain(value) for key, value in spec.items() if key in _OLDER_FIELDS} if isinstance(spec, dict) else {}
 
 
 def _plain(value: Any) -> Any:
-    """The decoded value. A value too large for an annotation stays raw: it cannot equal a value from an annotation."""
+    """A value too large for an annotation stays undecoded, since no annotation can equal it."""
     if isinstance(value, msgspec.Raw) and len(memoryview(value)) <= MAX_ANNOTATIONS_BYTES:
         return untyped.decode(value)
     return value
 
 
 def _without_v2beta1(spec: Any, written: _Written | None) -> Any:
-    """A v1alpha1 spec without the v2beta1 fields that the client got with it; the spec of a later version unchanged."""
+    """Removes the fields that a client of v1alpha1 got with a spec "as it is"."""
     if not isinstance(spec, dict) or "template" not in spec:
         return spec
     added = {"runPolicy", "mpiReplicaSpecs"}
@@ -284,7 +277,6 @@ def _without_v2beta1(spec: Any, written: _Written | None) -> Any:
 
 
 def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
-    """The original spec from the annotation if it has this version and clients of the version can decode it."""
     written = _decoded(_written, annotations.get(WRITTEN_AS))
     if written is None or written.api_version != version or any(faults(version, written.spec)):
         return None
@@ -292,7 +284,7 @@ def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
 
 
 def _converted(version: str, spec: Any, *, stored: bool) -> Document:
-    """The spec in v2beta1 with the CRD's defaults. NO_JOB if the spec is stored and cannot be converted."""
+    """The spec in v2beta1 with the CRD's defaults. NO_JOB replaces a stored spec that cannot be converted."""
     try:
         new = {**DEFAULTS, **older_jobs.convert_spec(version, spec, Options(), Report())}
     except ConversionError:
@@ -305,16 +297,12 @@ def _converted(version: str, spec: Any, *, stored: bool) -> Document:
 
 
 def _is_stored(document: Document) -> bool:
-    """Whether the API server has read the object from etcd.
-
-    A created object has no uid at this point, and an updated object has a resourceVersion.
-    """
+    """Whether the API server has read the object from etcd: it then has a uid and no resourceVersion."""
     metadata = document["metadata"]
     return bool(metadata.get("uid")) and not metadata.get("resourceVersion")
 
 
 def _readable(added: Document) -> bool:
-    """Whether the operator can decode the fields that an annotation adds to a job."""
     return all(
         key in NEW_FIELDS
         and isinstance(value, bool if key == "runLauncherAsWorker" else str)
@@ -332,7 +320,7 @@ def _annotations(document: Document) -> dict[str, str]:
 
 
 def _store(annotations: dict[str, str], written: _Written) -> None:
-    """Store the original if there is room: the API server rejects every update of a job with too large annotations."""
+    """Stores the original spec if there is room: the API server rejects updates of jobs with too large annotations."""
     annotations.pop(WRITTEN_AS, None)
     value = msgspec.json.encode(written).decode()
     others = sum(len(f"{key}{text}".encode()) for key, text in annotations.items())
@@ -341,7 +329,7 @@ def _store(annotations: dict[str, str], written: _Written) -> None:
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], text: object) -> T | None:
-    """The content of an annotation; None if it is absent, invalid, or larger than the API server accepts."""
+    """The annotation's value; None if it is absent, invalid or too large."""
     if not isinstance(text, str) or len(text) > MAX_ANNOTATIONS_BYTES:
         return None
     try:
@@ -350,19 +338,9 @@ def _decoded(decoder: msgspec.json.Decoder[T], text: object) -> T | None:
         return None
 
 
-def _is_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [item for each in level for item in _items(each)]
-        if not level:
-            return False
-    return True
-
-
-def _items(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+def _is_deep(value: Any, levels: int = MAX_DEPTH) -> bool:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return not levels or any(_is_deep(item, levels - 1) for item in items)
 
 
 def _document(document: Document, version: str, spec: Any, annotations: dict[str, str]) -> Document:
@@ -375,23 +353,16 @@ def _document(document: Document, version: str, spec: Any, annotations: dict[str
     return new
 
 
-def merge(target: Any, before: Any, after: Any) -> Any:
-    """`target` with the changes from `before` to `after`. For a field that differs in all three, `after` is used."""
-    merged = _merged(target, before, after)
-    return None if merged is _ABSENT else merged
-
-
 def _merged(target: Any, before: Any, after: Any) -> Any:
+    """`target` with the changes from `before` to `after`. If all three differ, `after` is used."""
     if before == after:
         return target
     if target == before:
         return after
     if isinstance(target, dict) and isinstance(before, dict) and isinstance(after, dict):
         return _of_members(target, before, after)
-    named = [_by_name(each) for each in (target, before, after)]
-    if all(each is not None for each in named):
-        return _of_named(*(each or {} for each in named))
-    return after
+    named = [items for value in (target, before, after) if (items := _by_name(value)) is not None]
+    return _of_named(*named) if len(named) == 3 else after
 
 
 def _of_members(target: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
@@ -403,14 +374,13 @@ def _of_members(target: dict[str, Any], before: dict[str, Any], after: dict[str,
 
 
 def _of_named(target: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> list[Any]:
-    """Lists of named items such as containers, merged by name. The order is `target`'s unless `after` changed it."""
+    """Merges lists of named items. The order is `target`'s unless `after` changed the order."""
     merged = _of_members(target, before, after)
     first = target if [*before] == [*after] else after
     return [merged[name] for name in dict.fromkeys((*first, *merged)) if name in merged]
 
 
 def _by_name(value: Any) -> dict[str, Any] | None:
-    """The items of a list by name; None if the value is not a list of items with unique names."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         return None
     names = [item.get("name") for item in value]

@@ -35,13 +35,12 @@ def mpijob(
     """Convert MPIJobs of older versions.
 
     Jobs of kubeflow.org/v1 (of mpi-operator and of training-operator), v1alpha2 and v1alpha1 are written to standard
-    output as kubeflow.org/v2beta1. A FILE may hold several documents and lists, be JSON, be a directory (its .yaml,
-    .yml and .json files), or be - for standard input. Other objects, including jobs of v2beta1, are written
-    unchanged.
+    output as kubeflow.org/v2beta1. Other objects are written unchanged. A FILE may be YAML or JSON with several
+    documents and lists, a directory (its .yaml, .yml and .json files), or - for standard input.
 
-    Standard error has a report on each job: what moved, what has another meaning now, what is lost, and what is left to
-    do. Workers are reached by ssh now, which the image must have. Each converted job is then checked, as by
-    `mpijob-webhook check` without a cluster. With -o json, standard output has the jobs and the reports.
+    Standard error has a report on each job: what moved, what changed, what is lost and what is left to do. Images
+    need ssh now. Each job is then checked, as by `mpijob-webhook check` without a cluster. With -o json, standard
+    output has the reports too.
 
     \b
     Examples:
@@ -66,7 +65,6 @@ def mpijob(
 
 
 def _converted(manifest: "Manifest", options: "Options") -> "Conversion":
-    """The job converted to v2beta1 and checked. Objects that are not older MPIJobs are unchanged."""
     from webhook.api.mpijob import API_VERSION
     from webhook.cli import job_check
     from webhook.cli.conversions import Conversion, checked

@@ -1,4 +1,4 @@
-"""ConversionReview `apiextensions.k8s.io/v1`: the API server sends objects of a CRD to convert to a different version.
+"""ConversionReviews, with which the API server asks for objects in a different version.
 
 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion
 """
@@ -16,9 +16,7 @@ KIND: Final = "ConversionReview"
 
 
 class ConversionRequest(msgspec.Struct, gc=False):
-    """The objects and the desired version. The objects are raw, which means undecoded JSON: decoded objects take
-    over 20 times as much memory.
-    """
+    """`objects` are undecoded: decoded objects take 20 times as much memory."""
 
     uid: str
     desired: str = msgspec.field(name="desiredAPIVersion")
@@ -58,7 +56,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def decode(body: bytes) -> ConversionRequest:
-    """The request in `body`; ReviewError for anything else."""
+    """Returns the request; ReviewError if `body` is not a ConversionReview."""
     try:
         review = _review.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -72,7 +70,7 @@ def decode(body: bytes) -> ConversionRequest:
 
 
 def document(encoded: msgspec.Raw) -> dict[str, Any]:
-    """The decoded object; ReviewError if `encoded` is not an object."""
+    """Decodes the object; ReviewError if `encoded` is not an object."""
     try:
         return _object.decode(encoded)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -80,7 +78,7 @@ def document(encoded: msgspec.Raw) -> dict[str, Any]:
 
 
 def opened(encoded: msgspec.Raw) -> dict[str, Any]:
-    """The object, with the values in its spec left raw. It takes a few milliseconds for an object of any size."""
+    """The object with undecoded values in its spec. The time is short for an object of any size."""
     try:
         fields: dict[str, Any] = dict(_members.decode(encoded))
         for key in ("apiVersion", "kind"):
@@ -97,12 +95,12 @@ def opened(encoded: msgspec.Raw) -> dict[str, Any]:
 
 
 def _opened(value: msgspec.Raw) -> Any:
-    """A mapping with raw values; a value of a different type stays raw."""
+    """Decodes the keys of a mapping. Other values stay undecoded."""
     return _members.decode(value) if bytes(value)[:1] == b"{" else value
 
 
 def _text(value: Any) -> Any:
-    """A text; a value of a different type stays raw."""
+    """Decodes a text. Other values stay undecoded."""
     return _string.decode(value) if isinstance(value, msgspec.Raw) and bytes(value)[:1] == b'"' else value
 
 
@@ -111,10 +109,9 @@ def raw(document: dict[str, Any]) -> msgspec.Raw:
 
 
 def encode(uid: str, objects: list[msgspec.Raw]) -> bytes:
-    """The reply with the converted objects, in the order of the request."""
     return _encoder.encode(_Reply(_Response(uid, objects, _Result("Success"))))
 
 
 def encode_failure(uid: str, message: str) -> bytes:
-    """The reply for a failed conversion: the API server shows `message` to the client."""
+    """The API server shows `message` to the client."""
     return _encoder.encode(_Reply(_Response(uid, [], _Result("Failure", message))))

@@ -7,4 +7,4 @@ MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
 MIN_OTHER_ANNOTATIONS_BYTES: Final = 16 * 1024
 """Bytes of annotations reserved for other tools."""
 MAX_DEPTH: Final = 64
-"""Nested levels of a spec in an annotation, four times as many as valid specs have. Python cannot copy deeper specs."""
+"""Nested levels of a spec in an annotation; valid specs have up to 16. Python cannot copy much deeper specs."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 from webhook.api.mpijob import API_VERSION, LAUNCHER, OLDER_VERSIONS
 from webhook.converters.fields import maps, take
 from webhook.converters.report import ConversionError, Converted, Report
-from webhook.converters.stored_jobs import life, metadata
+from webhook.converters.stored_jobs import metadata, report_status
 from webhook.parts.older_versions import v1, v1alpha1, v1alpha2
 from webhook.parts.older_versions.replica_specs import Options
 
@@ -17,13 +17,13 @@ _SPECS: Final[dict[str, Callable[[dict[str, Any], Options, Report], dict[str, An
 
 
 def convert(document: dict[str, Any], options: Options | None = None) -> Converted:
-    """The job in v2beta1; ConversionError if it cannot be converted. `document` is not changed."""
+    """Returns the job in v2beta1; ConversionError if it cannot be converted. `document` is not changed."""
     options = options or Options()
     old, report = dict(document), Report()
     version = take(old, "apiVersion", str, "MPIJob") or ""
     if version not in _SPECS:
-        known = ", ".join((*OLDER_VERSIONS, API_VERSION))
-        raise ConversionError("apiVersion", f'"{version[:100]}" is not a known version of MPIJob ({known})')
+        versions = ", ".join((*OLDER_VERSIONS, API_VERSION))
+        raise ConversionError("apiVersion", f'"{version[:100]}" is not a known version of MPIJob ({versions})')
     spec = take(old, "spec", dict, "MPIJob")
     new: dict[str, Any] = {"apiVersion": API_VERSION, "kind": old.pop("kind")}
     report.mapped("apiVersion", f"is {API_VERSION} now, and was {version}")
@@ -33,22 +33,20 @@ def convert(document: dict[str, Any], options: Options | None = None) -> Convert
     new["spec"] = converted = convert_spec(version, deepcopy(spec), options, report)
     if options.ssh_path:
         converted["sshAuthMountPath"] = options.ssh_path
-    life(old.pop("status", None), report)
+    report_status(old.pop("status", None), report)
     for key in old:
         report.lost(key, "MPIJobs have no such field")
-    _in_images(converted, report)
+    _report_images_and_scripts(converted, report)
     return Converted(new, report)
 
 
 def convert_spec(version: str, spec: Any, options: Options, report: Report) -> dict[str, Any]:
-    """The v2beta1 spec for a spec of an older version; ConversionError if it cannot be converted."""
     if not isinstance(spec, dict):
         raise ConversionError("spec", "is not set" if spec is None else "is not a mapping")
     return _SPECS[version](spec, options, report)
 
 
-def _in_images(spec: dict[str, Any], report: Report) -> None:
-    """Report the necessary changes of images and scripts, which cannot be converted."""
+def _report_images_and_scripts(spec: dict[str, Any], report: Report) -> None:
     images: dict[str, str] = {}
     for role, replica in spec["mpiReplicaSpecs"].items():
         image = maps(replica["template"]["spec"], "containers")[0].get("image")

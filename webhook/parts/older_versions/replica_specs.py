@@ -1,4 +1,4 @@
-"""Converts `spec.mpiReplicaSpecs`, and other common parts of v1alpha2 and v1. `Options` are for all versions."""
+"""Converts `spec.mpiReplicaSpecs` and other common parts of v1alpha2 and v1."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,7 +13,7 @@ PATH: Final = "spec.mpiReplicaSpecs"
 ROLES: Final = (LAUNCHER, WORKER)
 NEVER: Final = "Never"
 ON_FAILURE: Final = "OnFailure"
-# Fields that only v2beta1 has. An older job can have them if a user has converted it partly by hand.
+# Fields that only v2beta1 has. A job that was partly converted by hand may have them.
 NEW_FIELDS: Final = ("runLauncherAsWorker", "sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation")
 
 
@@ -22,18 +22,15 @@ class Options:
     """Options of `convert mpijob`."""
 
     gpus_per_node: int | None = None
-    """The value of the old operator's flag --gpus-per-node or --processing-units-per-node, for v1alpha1 jobs."""
+    """The old operator's flag, for v1alpha1 jobs."""
     ssh_path: str | None = None
     """Mount path of the SSH keys; None for the operator's default."""
     keep_launcher_small: bool = False
-    """Whether a launcher's GPU requests are removed, so that it runs no ranks."""
+    """Whether GPU requests of the launcher are removed."""
 
 
 def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any]:
-    """Both roles, converted from `kubectl exec` to ssh, with the main container first.
-
-    `default` is the old operator's default for `restartPolicy`.
-    """
+    """Both roles in v2beta1, the main container first. `default` is the old operator's default for `restartPolicy`."""
     written = take(spec, "mpiReplicaSpecs", dict, "spec")
     if written is None:
         raise ConversionError(PATH, "is not set, so there is nothing to run")
@@ -41,7 +38,7 @@ def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any
     roles: dict[str, Any] = {}
     for key in written:
         if (other := meant_role(key)) and other not in written:
-            written = {other if known == key else known: value for known, value in written.items()}
+            written = {other if role == key else role: value for role, value in written.items()}
             report.mapped(path(key), f"is {other} now")
     for role in ROLES:
         replica = take(dict(written), role, dict, PATH)
@@ -50,8 +47,7 @@ def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any
     for other in written:
         if other not in ROLES:
             report.lost(path(other), "MPIJobs have only a Launcher and Worker")
-    worker = roles.get(WORKER, {})
-    if worker.get("replicas") is None:
+    if roles.get(WORKER, {}).get("replicas") is None:
         report.to_do(f"{path(WORKER)}.replicas", "was not set, which means no worker: set it")
     if main:
         report.mapped("spec.mainContainer", "is the first container now: the ranks run in the first container")
@@ -96,7 +92,6 @@ def _position(pod_containers: list[dict[str, Any]], main: str | None, where: str
 
 
 def restart_policy(written: str | None, where: str, default: str, report: Report) -> str:
-    """The restartPolicy in v2beta1, with the old operator's default written out."""
     field = f"{where}.restartPolicy"
     if not written:
         report.mapped(field, f"was not set; the old operator's default, {default}, is written out")
@@ -109,9 +104,10 @@ def restart_policy(written: str | None, where: str, default: str, report: Report
 
 
 def launcher_gpus(launcher: dict[str, Any], options: Options, report: Report) -> str:
-    """The first field in which the launcher requests GPUs, or empty. With `keep_launcher_small` the GPUs are removed.
+    """The first field in which the launcher requests GPUs, or empty. With `keep_launcher_small` the requests are
+    removed.
 
-    A resource is a GPU by the criterion of training-operator (`pkg/controller.v1/mpi/mpijob.go`, `isGPULauncher`).
+    GPUs are recognised as in training-operator (`pkg/controller.v1/mpi/mpijob.go`, `isGPULauncher`).
     """
     first = ""
     for number, container in enumerate(maps(launcher.get("template", {}).get("spec"), "containers")):

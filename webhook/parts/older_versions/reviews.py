@@ -19,19 +19,18 @@ from webhook.server.limits import MAX_LOGGED_CHARACTERS
 from webhook.server.telemetry import Telemetry
 from webhook.work_limit import TooExpensive, limited
 
-KNOWN: Final = (mpijob.API_VERSION, *mpijob.OLDER_VERSIONS)
+VERSIONS: Final = (mpijob.API_VERSION, *mpijob.OLDER_VERSIONS)
 TOO_EXPENSIVE: Final = "too expensive to convert: it takes more processor time than one job may have"
 
 
 async def converted(request: Request, telemetry: Telemetry) -> Reply:
-    """The reply to a ConversionReview, with the converted objects or the reason of a failure.
+    """Answers a ConversionReview; ReviewError if the body is not one, DeadlineExceeded if it takes too long.
 
-    Other requests are served between two objects. A stored job whose conversion takes too much time is replaced by a
-    stand-in, so that lists of jobs do not fail. Raises ReviewError if the body is not a ConversionReview, and
-    DeadlineExceeded.
+    Other requests are served between two objects. A stand-in replaces a stored job that is too expensive to convert, so
+    that lists of jobs do not fail.
     """
     conversion = conversion_review.decode(request.body)
-    version = conversion.desired if conversion.desired in KNOWN else "unknown"
+    version = conversion.desired if conversion.desired in VERSIONS else "unknown"
     objects: list[msgspec.Raw] = []
     outcomes: Counter[str] = Counter()
     for encoded in conversion.objects:
@@ -63,9 +62,8 @@ def _limited(encoded: msgspec.Raw, version: str, fault: str, telemetry: Telemetr
 
 
 def _converted(encoded: msgspec.Raw, version: str, fault: str) -> tuple[msgspec.Raw, str]:
-    """The converted object and the outcome; ConversionError if it cannot be converted.
-
-    The pods of an object with a `fault` are not decoded. The result is encoded, to save memory until the reply is sent.
+    """Returns the encoded object, which needs less memory, and the outcome. Pods of an object with a `fault` are not
+    decoded.
     """
     document = conversion_review.opened(encoded) if fault else conversion_review.document(encoded)
     try:
@@ -77,7 +75,6 @@ def _converted(encoded: msgspec.Raw, version: str, fault: str) -> tuple[msgspec.
 
 
 def _place(encoded: msgspec.Raw) -> tuple[str, str]:
-    """The namespace and the name; empty if they cannot be decoded."""
     metadata = conversion_review.opened(encoded).get("metadata")
     fields = metadata if isinstance(metadata, dict) else {}
     name = fields.get("name") or f"{fields.get('generateName', '')}*"

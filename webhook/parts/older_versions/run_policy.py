@@ -15,7 +15,6 @@ TRAINING_OPERATOR: Final = "kubeflow.org/training-operator"
 
 
 def read(spec: dict[str, Any], report: Report) -> dict[str, Any]:
-    """The old policy, without the fields that v2beta1 does not have."""
     written = dict(take(spec, "runPolicy", dict, "spec") or {})
     policy: dict[str, Any] = {}
     keep(written, policy, *FIELDS)
@@ -27,10 +26,7 @@ def read(spec: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def move(spec: dict[str, Any], policy: dict[str, Any], key: str, report: Report, *, outer_wins: bool = False) -> None:
-    """Move a field from `spec` into the policy.
-
-    If both are set, `outer_wins` is true if the old operator used the field in `spec`, false if it used the policy's.
-    """
+    """If `spec` and the policy have the field, `outer_wins` says that the old operator used `spec`."""
     value = spec.pop(key, None)
     if value is None:
         return
@@ -49,8 +45,7 @@ def move(spec: dict[str, Any], policy: dict[str, Any], key: str, report: Report,
     policy[key] = value
 
 
-def now_acts(policy: dict[str, Any], keys: tuple[str, ...], report: Report, of: str = "the old operator") -> None:
-    """Report fields that the old operator accepted and ignored."""
+def report_ignored(policy: dict[str, Any], keys: tuple[str, ...], report: Report, of: str = "the old operator") -> None:
     for key in keys:
         if policy.get(key):
             report.changed(f"{PATH}.{key}", f"{of} ignored it in this version; it has an effect now")

@@ -1,9 +1,8 @@
-"""Converts pod templates from `kubectl exec`, with which older operators started ranks on workers, to ssh.
+"""Converts pod templates to ssh. Older operators started ranks on workers with `kubectl exec`.
 
-Affinities and spread constraints with the old labels of pods get the new labels. Sources of the old labels:
-mpi-operator v0.3.0 `pkg/controllers/v1/mpi_job_controller.go` and training-operator
-`pkg/apis/kubeflow.org/v1/common_types.go`. Source of the new labels: mpi-operator v0.8.0
-`pkg/apis/kubeflow/v2beta1/constants.go`.
+Affinities and spread constraints get the new labels of pods. Sources of the old labels: mpi-operator v0.3.0
+`pkg/controllers/v1/mpi_job_controller.go` and training-operator `pkg/apis/kubeflow.org/v1/common_types.go`. Source of
+the new labels: mpi-operator v0.8.0 `pkg/apis/kubeflow/v2beta1/constants.go`.
 """
 
 import re
@@ -32,7 +31,6 @@ _VALUES: Final = {
 
 
 def change_selectors(pod: dict[str, Any], where: str, report: Report) -> None:
-    """Rewrite the selectors of a pod in place."""
     parts = {key: pod.get(key) for key in ("affinity", "topologySpreadConstraints")}
     for owner, outer in nested(parts, where):
         selector, path = mapping(owner.get("labelSelector")), f"{outer}.labelSelector"
@@ -74,7 +72,7 @@ _SLEEP: Final = re.compile(r"\s*(?:exec\s+)?(?:/\S*/)?(?:sleep\s+[^\s;]+|tail\s+
 
 
 def change(role: str, template: dict[str, Any], main: int, where: str, report: Report) -> None:
-    """Convert a pod template to ssh in place. `main` is the index of the container with the ranks."""
+    """`main` is the index of the container with the ranks."""
     pod = template["spec"]
     path = f"{where}.spec"
     _remove(pod, "initContainers", DELIVERY, path, report)
@@ -95,19 +93,19 @@ def change(role: str, template: dict[str, Any], main: int, where: str, report: R
 
 
 def _remove(owner: dict[str, Any], key: str, name: str, where: str, report: Report) -> None:
-    """Remove the items with this name from the list `key`."""
     items = owner.get(key)
     if not isinstance(items, list):
         return
-    remaining = [item for item in items if not (isinstance(item, dict) and item.get("name") == name)]
+    remaining = []
     for number, item in enumerate(items):
         if isinstance(item, dict) and item.get("name") == name:
             report.lost(f"{where}.{key}[{number}]", f"{name} delivered kubectl, which is no longer used")
+        else:
+            remaining.append(item)
     _set_items(owner, key, remaining)
 
 
 def _set_items(owner: dict[str, Any], key: str, remaining: list[Any]) -> None:
-    """Set the list to the remaining items; delete the list if all items were removed."""
     if remaining or not owner[key]:
         owner[key] = remaining
     else:
@@ -121,7 +119,7 @@ def _environment(container: dict[str, Any], where: str, report: Report) -> None:
     remaining = []
     for number, variable in enumerate(env):
         name, value = (variable.get("name"), variable.get("value")) if isinstance(variable, dict) else (None, None)
-        if value and isinstance(name, str) and secret_names.is_named_so(name):
+        if value and isinstance(name, str) and secret_names.is_secret_name(name):
             report.to_do(f"{where}.env[{number}]", f"{name[:60]} {secret_names.ADVICE}")
         old = isinstance(value, str) and _OLD_PROGRAM.search(value)
         if name == AGENT and old:
@@ -165,7 +163,7 @@ def _without_agent(words: list[Any]) -> list[Any]:
 
 
 def _worker(container: dict[str, Any], where: str, report: Report) -> None:
-    """Make a worker run sshd: the operator starts sshd if neither command nor args are set."""
+    """The operator starts sshd if neither command nor args are set."""
     command, args = texts(container, "command"), texts(container, "args")
     if not command and args:
         del container["args"]

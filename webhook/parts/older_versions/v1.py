@@ -15,14 +15,13 @@ from webhook.parts.older_versions.replica_specs import NEVER, Options
 
 
 def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:
-    """The v2beta1 spec for a v1 spec."""
     spec = dict(written)
     new: dict[str, Any] = {}
     keep(spec, new, "slotsPerWorker", *replica_specs.NEW_FIELDS)
     policy = run_policy.read(spec, report)
     run_policy.move(spec, policy, "cleanPodPolicy", report)
     # mpi-operator ignored these fields; training-operator used them.
-    run_policy.now_acts(
+    run_policy.report_ignored(
         policy, ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"), report, of="the MPI operator"
     )
     if policy:

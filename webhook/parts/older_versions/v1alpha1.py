@@ -20,7 +20,6 @@ _CONTAINER: Final = f"{_TEMPLATE}.spec.containers[0]"
 
 
 def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:
-    """The v2beta1 spec for a v1alpha1 spec."""
     spec = dict(written)
     if "mpiReplicaSpecs" in spec:
         raise ConversionError("spec.mpiReplicaSpecs", "is a field of later versions: correct apiVersion")
@@ -63,7 +62,6 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
 
 
 def _note_resource(written: str, resource: str, units: int, report: Report) -> None:
-    """Report the conversion of `processingResourceType`."""
     field = "spec.processingResourceType"
     if not units:
         report.lost(field, f"had no effect: the workers have no {resource} in their limits")
@@ -76,7 +74,6 @@ def _note_resource(written: str, resource: str, units: int, report: Report) -> N
 def _size(
     spec: dict[str, Any], container: dict[str, Any], resource: str, options: Options, report: Report
 ) -> tuple[int, int]:
-    """The number of workers, and of units on each worker; 0 units if neither the spec nor the template sets them."""
     sizes = {key: number for key in _SIZES if (number := take(spec, key, int, "spec")) is not None}
     if len(sizes) > 1:
         raise ConversionError(
@@ -120,7 +117,6 @@ def _divided(total: int, per_node: int, key: str) -> tuple[int, int]:
 
 
 def _written_units(container: dict[str, Any], resource: str) -> int:
-    """The units in the limits of the first container, 0 if they are missing or not a number."""
     limits = (container.get("resources") or {}).get("limits")
     value = str(limits.get(resource, 0)) if isinstance(limits, dict) else "0"
     return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else 0
@@ -152,7 +148,7 @@ def _worker(written: dict[str, Any], replicas: int, resource: str, units: int, r
                 "applies only to the launcher: workers slept in the old version, and run sshd now",
             )
     if units:
-        # A copy: containers share the original if the file uses YAML anchors.
+        # A copy: YAML anchors share objects.
         resources = container["resources"] = {**(container.get("resources") or {})}
         for key in ("limits", "requests"):
             amounts = resources.get(key)

@@ -16,7 +16,6 @@ _IMPLEMENTATIONS: Final = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "MPICH": "
 
 
 def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:
-    """The v2beta1 spec for a v1alpha2 spec."""
     spec = dict(written)
     new: dict[str, Any] = {}
     keep(spec, new, "slotsPerWorker", *replica_specs.NEW_FIELDS)
@@ -25,7 +24,7 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
         run_policy.move(spec, policy, key, report)
     # The old operator ignored spec.runPolicy.cleanPodPolicy.
     run_policy.move(spec, policy, "cleanPodPolicy", report, outer_wins=True)
-    run_policy.now_acts(policy, ("ttlSecondsAfterFinished", "suspend"), report)
+    run_policy.report_ignored(policy, ("ttlSecondsAfterFinished", "suspend"), report)
     distribution = take(spec, "mpiDistribution", str, "spec")
     if distribution:
         new["mpiImplementation"] = _IMPLEMENTATIONS.get(distribution, distribution)
@@ -42,7 +41,7 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
 
 
 def _restarts(roles: dict[str, Any], report: Report) -> None:
-    """Report the worker's policy: the old operator ran workers in a StatefulSet, which always restarts them."""
+    """The old operator ran workers in a StatefulSet, which always restarts them."""
     if roles.get(WORKER, {}).get("restartPolicy") == NEVER:
         field = f"{replica_specs.path(WORKER)}.restartPolicy"
         report.changed(field, "the old operator ignored this value and restarted workers; Never has an effect now")

@@ -1,8 +1,7 @@
 """The command `playground`: a page that shows the verdict on a job while the user types.
 
-`verdicts` computes verdicts from texts, without files and network. `server` serves the page and the verdicts.
-`page_data` has the other content of the page: examples, explanations, and the schemas for completion. The sources of
-the page are in `page/` of the repository; `make page` builds them into this package.
+`verdicts` judges jobs in texts, `server` serves the page, and `page_data` has the examples and explanations. `make
+page` builds the page from `page/` of the repository into this package.
 """
 
 from typing import Final

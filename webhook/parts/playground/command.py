@@ -25,13 +25,12 @@ FOLDER: Final = click.Path(path_type=Path)
 def playground(*, access: Access, namespaces: tuple[str, ...], port: int, folder: Path, **where: Any) -> NoReturn:
     """Show verdicts in a browser, while a job is typed.
 
-    The page takes a job, a policy and the objects of a cluster, and shows the verdict on the job, the injections, and
-    why. It is served only on 127.0.0.1, until Ctrl-C, and sends nothing elsewhere. The address contains a secret:
-    anyone who knows it may use the page.
+    The page takes a job, a policy and the objects of a cluster, and shows the verdict on the job and the injections,
+    with reasons. It is served only on 127.0.0.1, until Ctrl-C, and sends nothing elsewhere. The address contains a
+    secret: anyone who knows the address may use the page.
 
-    With --kubeconfig, --context or --as the page can read that cluster, with your rights, like `snapshot`. A job
-    without a namespace is in the first namespace of --namespace or, without this option, in kubectl's default
-    namespace.
+    With --kubeconfig, --context or --as the page can read that cluster with your rights, like `snapshot`. A job without
+    a namespace is in the first namespace of --namespace, or in kubectl's default namespace.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""The content of the page except verdicts: examples, explanations, and schemas of the input."""
+"""The content of the page except verdicts: examples, explanations, and schemas for completion."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ from webhook.policy.in_force import PolicySet
 HERE: Final = Path(__file__).parent
 _CHECKOUT: Final = HERE.parents[2] / "manifests"
 _INSTALLED: Final = HERE.parents[1]
-# The policies of manifests/policies that check a job without other objects.
+# Policies that need no other objects.
 _READY_MADE: Final = ("tier-base", "hpc-cpu", "restricted-openshift")
 
 Json = dict[str, Any]
@@ -31,12 +31,14 @@ def page_data() -> Json:
             JOB: job_document_schema.json_schema(PolicySet().for_any_namespace()),
             POLICY: document_schema.json_schema(),
         },
-        "explanations": {entry.id: _explained(entry) for entry in reversed(explanations.entries())},
+        "explanations": {
+            entry.id: {"summary": entry.summary, "explanation": entry.explanation, "policy": entry.policy}
+            for entry in reversed(explanations.entries())
+        },
     }
 
 
 def _folder(name: str) -> Path:
-    """The folder in a checkout, or in an installed package."""
     return next(folder / name for folder in (_CHECKOUT, _INSTALLED) if (folder / name).is_dir())
 
 
@@ -44,7 +46,3 @@ def _examples(paths: Any) -> Iterator[Mapping[str, str]]:
     for path in sorted(paths):
         name = path.stem.replace("bad-", "bad:-", 1).replace("-", " ").capitalize()
         yield {"name": name, "text": path.read_text(encoding="utf-8")}
-
-
-def _explained(entry: explanations.Explanation) -> Mapping[str, str]:
-    return {"summary": entry.summary, "explanation": entry.explanation, "policy": entry.policy}

@@ -1,7 +1,7 @@
-"""Serves the page on loopback: its files, and the verdicts under `/api/check`.
+"""Serves the page and its verdicts on loopback.
 
-Other users of the machine can connect to loopback too, so the path of the address contains a secret. A script on a
-different site cannot use the page: requests with a foreign Host or Origin header are rejected.
+Other users of the machine can connect too, so the path of the address contains a secret. Requests with a foreign Host
+or Origin header are rejected: scripts of other sites could send them.
 """
 
 import asyncio
@@ -42,10 +42,7 @@ class NotBuilt(Exception):
 
 @dataclass(slots=True)
 class Playground:
-    """Serves the page in `folder`.
-
-    `read_cluster` returns the objects of a cluster as `text`, and the objects that could not be read as `problems`.
-    """
+    """`read_cluster` returns the objects of a cluster as `text`, and a list of `problems`."""
 
     folder: Path
     read_cluster: ReadCluster | None = None
@@ -56,7 +53,7 @@ class Playground:
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def start(self) -> web.AppRunner:
-        """Listen. NotBuilt if `folder` has no page, OSError if the port is taken."""
+        """NotBuilt if `folder` has no page, OSError if the port is taken."""
         suffixes = {*_TYPES}
         self._files = {path.name: path.read_bytes() for path in self.folder.glob("*") if path.suffix in suffixes}
         if "index.html" not in self._files:

@@ -1,4 +1,4 @@
-"""The verdicts of `check`, with line numbers, on jobs, a policy and cluster objects that are given as texts."""
+"""The verdicts of `check` on jobs, a policy and cluster objects in texts."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ Json = dict[str, Any]
 class _Answer:
     jobs: list[Json] = field(default_factory=list)
     faults: list[Json] = field(default_factory=list)
-    """Problems that make a text unusable: the pane with the text, the message and the line."""
+    """Problems that make a text unusable."""
 
     def fault(self, pane: str, message: str, line: int | None = None) -> None:
         if line is None and (match := _LINE.search(message)):
@@ -44,11 +44,7 @@ class _Answer:
 
 
 def answer(question: Mapping[str, Any], *, namespace: str = DEFAULT_NAMESPACE, policy_namespace: str = PROGRAM) -> Json:
-    """The verdict on every job in the text `job` of the question.
-
-    If `policy` is empty, the policies in `cluster` apply. If `cluster` is empty, rules that need a cluster are skipped.
-    `namespace` is for jobs without a namespace. `policy_namespace` is the namespace of the cluster's policies.
-    """
+    """The verdicts on all jobs in the text `job`. Without a text `policy`, the policies in `cluster` apply."""
     texts = {pane: str(question.get(pane) or "") for pane in (JOB, POLICY, CLUSTER)}
     result = _Answer()
     world = _world(texts, result, policy_namespace)
@@ -63,7 +59,8 @@ def _world(texts: Mapping[str, str], result: _Answer, policy_namespace: str) -> 
     world.otherwise = NO_CLUSTER
     try:
         if texts[CLUSTER].strip():
-            world = _cluster(texts[CLUSTER], policy_namespace)
+            objects = _objects(texts[CLUSTER])
+            world = job_world.of_objects(objects, "the objects of the cluster", policy_namespace=policy_namespace)
         if texts[POLICY].strip():
             world.instead = _policies(texts[POLICY])
     except (ManifestError, SnapshotError) as error:
@@ -80,18 +77,14 @@ def _world(texts: Mapping[str, str], result: _Answer, policy_namespace: str) -> 
 
 
 def _bytes(text: str) -> bytes:
-    """The text as in a file. A browser may send half of a surrogate pair, which the parser then reports."""
+    """The parser reports halves of surrogate pairs, which a browser may send."""
     return text.encode("utf-8", "surrogatepass")
 
 
-# Cached: the cluster may be large, and does not change while the user types a job.
+# Cached: usually only the job changes.
 @lru_cache(maxsize=2)
 def _objects(text: str) -> tuple[Manifest, ...]:
     return tuple(files.parse(_bytes(text), CLUSTER))
-
-
-def _cluster(text: str, policy_namespace: str) -> JobWorld:
-    return job_world.of_objects(_objects(text), "the objects of the cluster", policy_namespace=policy_namespace)
 
 
 @lru_cache(maxsize=2)
@@ -145,14 +138,13 @@ def _finding(finding: Finding, manifest: Manifest) -> Json:
 
 
 def _general_warnings(verdict: Verdict) -> Iterator[str]:
-    """Warnings without a line in the job."""
     for rule, fault in verdict.validation.rule_faults.items():
         yield f"the policy's rule {rule} could not be evaluated: {fault}"
     yield from (*verdict.validation.cautions, *verdict.mutation.cautions)
 
 
 def _diff(verdict: Verdict) -> Iterable[str]:
-    """The injections as lines of a unified diff without headers, and without the annotation that lists injections."""
+    """A unified diff without headers. The annotation that lists injections is left out."""
     if verdict.mutation.document is None:
         return ()
     before = verdict.manifest.created_in(verdict.namespace)
@@ -163,7 +155,7 @@ def _diff(verdict: Verdict) -> Iterable[str]:
 
 
 def _in_order_of(before: Any, after: Any) -> Any:
-    """`after`, with keys in the order of `before`, and new keys at the end."""
+    """`after` with its keys in the order of `before`."""
     if isinstance(after, dict):
         fields = before if isinstance(before, dict) else {}
         keys = [*(key for key in fields if key in after), *(key for key in after if key not in fields)]

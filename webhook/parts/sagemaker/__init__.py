@@ -1,9 +1,7 @@
 """The command `convert sagemaker`: converts training jobs of Amazon SageMaker to MPIJobs.
 
-`job.convert` converts a request for CreateTrainingJob, or a description from DescribeTrainingJob. `request` decodes the
-input. `machines` computes the pods that replace the machines, `distribution` the processes that SageMaker would have
-started, `program` the command line and the environment, and `storage` the volumes. Finally `job` reports every field
-that the other modules have not reported.
+`job.convert` converts a request for CreateTrainingJob, or a description from DescribeTrainingJob. The other modules
+compute the pods (`machines`), the processes (`distribution`), the command line (`program`) and the volumes (`storage`).
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """The command `convert sagemaker`."""
 # ruff: noqa: PLC0415 - imports inside commands keep --help and completion fast
 
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -11,11 +11,8 @@ if TYPE_CHECKING:
     from webhook.cli.conversions import Conversion
     from webhook.parts.sagemaker.machines import Instance, Options
 
-_NETWORKS: Final = ("efa", "rdma", "none")
-
 
 def _pair(value: str, example: str) -> tuple[str, str]:
-    """The name and the value in NAME=VALUE; BadParameter if one is missing."""
     name, equals, rest = value.partition("=")
     if not (name and equals and rest):
         raise click.BadParameter(f'"{value[:100]}" is not {example}')
@@ -80,7 +77,7 @@ def _instance(value: str) -> "tuple[str, Instance]":
 @click.option("--launcher-as-worker", is_flag=True, help="The launcher runs ranks instead of one worker.")
 @click.option(
     "--network",
-    type=click.Choice(_NETWORKS),
+    type=click.Choice(("efa", "rdma", "none")),
     default="efa",
     help="EFA if the instance type has it, the cluster's RDMA, or none.",
 )
@@ -105,15 +102,15 @@ def sagemaker(
 ) -> NoReturn:
     """Convert training jobs of Amazon SageMaker.
 
-    A FILE has a request for CreateTrainingJob, as the SDK's estimators create it, or the answer of DescribeTrainingJob;
-    or several documents, or a list of them. It may be YAML, be a directory, or be - for standard input.
+    A FILE has requests for CreateTrainingJob, as the SDK's estimators create them, or answers of DescribeTrainingJob.
+    It may be YAML, a directory, or - for standard input.
 
     Each machine becomes a worker with its GPUs, CPUs, memory and EFA adapters, with as many ranks as SageMaker would
     have started. mpirun gets the options of the distribution `mpi`, and starts torchrun for `torch_distributed`. Jobs
     that depend on smdistributed, parameter servers or machines of several types cannot be converted.
 
-    You have to fill in values that only you know: they begin with FILL-IN, and `mpijob-webhook check` rejects the job
-    until they are replaced. --claim and --s3-image fill in most of them.
+    `mpijob-webhook check` rejects the job until you replace the values that begin with FILL-IN. --claim and --s3-image
+    fill in most of these values.
 
     \b
     Examples:
@@ -145,7 +142,6 @@ def sagemaker(
 
 
 def _converted(source: str, document: Any, options: "Options") -> "Conversion":
-    """The training job converted to an MPIJob, and checked."""
     from webhook.api.mpijob import API_VERSION
     from webhook.cli.conversions import Conversion, checked
     from webhook.cli.terminal import heading, printable

@@ -1,8 +1,7 @@
 """The processes that SageMaker would have started on the machines of a training job.
 
-The Python SDK converts `distribution=` to hyperparameters with JSON values, which SageMaker's training toolkit in the
-image reads (https://github.com/aws/sagemaker-training-toolkit, `params.py`, `runner.py`, `mpi.py`,
-`torch_distributed.py`).
+SageMaker's training toolkit reads them from hyperparameters with JSON values
+(https://github.com/aws/sagemaker-training-toolkit, `params.py`, `runner.py`, `mpi.py`, `torch_distributed.py`).
 """
 
 import json
@@ -32,12 +31,12 @@ _UNSUPPORTED: Final = {
         "PyTorch/XLA's own launcher cannot become an MPI job: use torch_distributed"
     ),
 }
-# A hyperparameter of hyperparameter tuning, which the toolkit does not pass to the program.
-_OF_THE_SERVICE: Final = "_tuning_objective_metric"
+# The toolkit does not pass this hyperparameter to the program.
+_TUNING_METRIC: Final = "_tuning_objective_metric"
 
 
 class Way(Enum):
-    """The way in which processes are started."""
+    """How processes are started."""
 
     MPI = "mpirun starts all processes"
     TORCHRUN = "torchrun starts the processes of each machine"
@@ -50,7 +49,7 @@ class Distribution:
 
     way: Way
     processes: int
-    """The number on each machine."""
+    """Processes on each machine."""
     total: int
     options: tuple[str, ...] = ()
     """The user's options for mpirun."""
@@ -61,7 +60,6 @@ def field(name: str) -> str:
 
 
 def value(text: str) -> Any:
-    """The value of a hyperparameter: decoded JSON, or the text itself if it is not JSON."""
     try:
         decoded = json.loads(text)
         json.dumps(decoded, ensure_ascii=False).encode()  # fails for halves of surrogate pairs, which JSON may contain
@@ -71,8 +69,8 @@ def value(text: str) -> Any:
 
 
 def of_user(parameters: Mapping[str, str]) -> dict[str, Any]:
-    """The hyperparameters for the program, without SageMaker's own."""
-    internal = {name for name in parameters if name.startswith(PREFIX) or name == _OF_THE_SERVICE}
+    """The hyperparameters without SageMaker's own."""
+    internal = {name for name in parameters if name.startswith(PREFIX) or name == _TUNING_METRIC}
     return {name: value(text) for name, text in sorted(parameters.items()) if name not in internal}
 
 
@@ -83,13 +81,10 @@ def read(
     report: Report,
     *,
     processes: int | None = None,
-    by_itself: bool = False,
+    starts_ranks: bool = False,
 ) -> Distribution:
-    """The distribution on `hosts` machines.
-
-    `default` is the number of processes on each machine; None if it depends on the machine's setting. `processes`
-    replaces the default if the request does not set the number. `by_itself`: whether the container's command starts the
-    ranks itself.
+    """`default` is the number of processes on each host; None if it depends on a device's setting. `processes` replaces
+    the default. If `starts_ranks` is set, the container's command starts the ranks.
     """
     for name, why in _UNSUPPORTED.items():
         if parameters.get(name) and value(parameters[name]):
@@ -99,24 +94,26 @@ def read(
         return _mpi(parameters, default, hosts, report)
     for name in _TORCH:
         if value(parameters.get(name, "")) is True:
-            default = _known_number(default)
+            default = _required(default)
             report.changed(
                 field(name),
                 f"mpirun starts torchrun on each worker, and torchrun starts {default} processes, which connect to the"
                 " first worker; SageMaker's toolkit started them before",
             )
             return Distribution(Way.TORCHRUN, default, default * hosts)
-    each = _known_number(default) if by_itself else processes or 1
-    return Distribution(Way.EACH if each == 1 else Way.MPI, each, each * hosts)
+    per_host = _required(default) if starts_ranks else processes or 1
+    return Distribution(Way.EACH if per_host == 1 else Way.MPI, per_host, per_host * hosts)
 
 
 def _mpi(parameters: Mapping[str, str], default: int | None, hosts: int, report: Report) -> Distribution:
     report.mapped(field(_MPI), "is mpirun in the launcher, with the options of SageMaker's toolkit")
-    each, total = _number(parameters, _MPI_PROCESSES), _number(parameters, _MPI_ALL_PROCESSES)
-    if each is not None:
-        report.mapped(field(_MPI_PROCESSES), f"is {each} slots for each of {hosts} machines, and {each * hosts} ranks")
+    per_host, total = _number(parameters, _MPI_PROCESSES), _number(parameters, _MPI_ALL_PROCESSES)
+    if per_host is not None:
+        report.mapped(
+            field(_MPI_PROCESSES), f"is {per_host} slots for each of {hosts} machines, and {per_host * hosts} ranks"
+        )
     else:
-        each = _known_number(default)
+        per_host = _required(default)
     if total is not None:
         report.mapped(field(_MPI_ALL_PROCESSES), "is the number of ranks")
     options = value(parameters.get(_MPI_OPTIONS, ""))
@@ -124,11 +121,11 @@ def _mpi(parameters: Mapping[str, str], default: int | None, hosts: int, report:
         raise ConversionError(field(_MPI_OPTIONS), "is not a text of options")
     if options:
         report.mapped(field(_MPI_OPTIONS), "are options of mpirun in the launcher")
-    return Distribution(Way.MPI, each, total or each * hosts, tuple(_known(options.split())))
+    return Distribution(Way.MPI, per_host, total or per_host * hosts, tuple(_for_mpirun(options.split())))
 
 
-def _known(words: list[str]) -> list[str]:
-    """The words with the toolkit's own option --NCCL_DEBUG replaced by mpirun's -x."""
+def _for_mpirun(words: list[str]) -> list[str]:
+    """Replaces the toolkit's option --NCCL_DEBUG by mpirun's -x."""
     converted: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -138,7 +135,6 @@ def _known(words: list[str]) -> list[str]:
 
 
 def _number(parameters: Mapping[str, str], name: str) -> int | None:
-    """The number in a hyperparameter; None if it is missing, empty or null."""
     if not (text := parameters.get(name)) or (number := value(text)) is None:
         return None
     if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 10:
@@ -148,7 +144,7 @@ def _number(parameters: Mapping[str, str], name: str) -> int | None:
     return number
 
 
-def _known_number(processes: int | None) -> int:
+def _required(processes: int | None) -> int:
     if processes is None:
         raise ConversionError(
             "ResourceConfig.InstanceType",

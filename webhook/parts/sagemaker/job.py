@@ -19,7 +19,7 @@ from webhook.parts.sagemaker.machines import Network, Options
 from webhook.parts.sagemaker.request import Tag, TrainingJob, read
 from webhook.parts.sagemaker.storage import storage
 
-# (end of a field's path, value) of values that need no conversion, because MPIJobs behave in the same way.
+# The end of a path, and a value that needs no conversion there.
 _SAME_EFFECT: Final[tuple[tuple[str, Any], ...]] = (
     ("InputMode", "File"), ("CompressionType", "None"), ("CompressionType", "NONE"), ("RecordWrapperType", "None"),
     ("S3DataType", "S3Prefix"), ("S3DataDistributionType", "FullyReplicated"), ("VolumeSizeInGB", 0),
@@ -29,22 +29,20 @@ _SEPARATORS: Final = (".", "[")
 
 @cache
 def _no_counterpart() -> dict[str, str]:
-    """Notes on fields that MPIJobs do not have, and on fields that only DescribeTrainingJob has."""
     text = (get_data(__package__, "no_counterpart.csv") or b"").decode()
     return dict(row for row in csv.reader(text.splitlines()[1:]))
 
 
 def settle(document: Mapping[str, Any], report: Report) -> None:
-    """Report each field of the request that has not been reported yet."""
+    """Report each field that has not been reported yet."""
     for path, value in _leaves(document, ""):
-        reported = {note.field for note in report.notes}
-        if any(_covers(field, path) for field in reported):
+        if any(_covers(note.field, path) for note in report.notes):
             continue
         if value is False or any(path.endswith(end) and value == same for end, same in _SAME_EFFECT):
             report.mapped(path, "has the same effect without a setting")
             continue
-        if known := next((field for field in _no_counterpart() if _covers(field, path)), None):
-            report.lost(known, _no_counterpart()[known])
+        if parent := next((field for field in _no_counterpart() if _covers(field, path)), None):
+            report.lost(parent, _no_counterpart()[parent])
         elif path.startswith("HyperParameters["):
             report.lost(path, "is for SageMaker's toolkit, which does not run")
         else:
@@ -52,14 +50,13 @@ def settle(document: Mapping[str, Any], report: Report) -> None:
 
 
 def _covers(field: str, path: str) -> bool:
-    """Whether the note on `field` covers `path`. A note on HyperParameters covers the user's hyperparameters."""
+    """Whether a note on `field` covers `path`. A note on HyperParameters covers the user's hyperparameters."""
     if field == "HyperParameters" and path.startswith("HyperParameters["):
         return bool(distribution.of_user({path.removeprefix("HyperParameters[").removesuffix("]"): ""}))
     return path == field or any(path.startswith(field + separator) for separator in _SEPARATORS)
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Each value that is not null, with its path."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             by_user = path in {"HyperParameters", "Environment"}
@@ -71,10 +68,11 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-# SageMaker's defaults.
+# SageMaker's default time limit.
 _DAY: Final = 86_400
 # The default of the rule job-timeout. SageMaker runs jobs for up to 28 days.
 LONGEST: Final = 7 * _DAY
+# Short enough for the names of a hundred workers.
 _LONGEST_NAME: Final = names.DNS_LABEL_MAX_LENGTH - len("-worker-99")
 _LAUNCHER: Final = {"cpu": "1", "memory": "2Gi"}
 _ELASTIC_REGISTRY: Final = ".dkr.ecr"
@@ -82,7 +80,7 @@ _UNFIT: Final = re.compile("[^a-z0-9-]")
 
 
 def convert(document: Mapping[str, Any], options: Options | None = None) -> Converted:
-    """The MPIJob; ConversionError if the training job cannot be converted. `document` is not changed."""
+    """Returns the MPIJob; ConversionError if the training job cannot be converted. `document` is not changed."""
     options = options or Options()
     request, report = read(document), Report()
     name = _name(request.training_job_name, report)
@@ -93,7 +91,7 @@ def convert(document: Mapping[str, Any], options: Options | None = None) -> Conv
         count,
         report,
         processes=options.processes_per_host,
-        by_itself=program.starts_ranks(request),
+        starts_ranks=program.starts_ranks(request),
     )
     pods, part, how = machines.divided(instance, count, how, options)
     hosts = _hosts(name, pods, options)
@@ -122,7 +120,6 @@ def convert(document: Mapping[str, Any], options: Options | None = None) -> Conv
 
 
 def _name(written: str, report: Report) -> str:
-    """A name for the MPIJob that is short enough for the names of a hundred workers."""
     name = re.sub("-+", "-", _UNFIT.sub("-", written.lower())).strip("-")
     name = name if name[:1].isalpha() else f"job-{name}".rstrip("-")
     if len(name) > _LONGEST_NAME:
@@ -138,7 +135,6 @@ def _name(written: str, report: Report) -> str:
 
 
 def _hosts(name: str, pods: int, options: Options) -> list[str]:
-    """The host names of the pods that run ranks."""
     first = [f"{name}-launcher.{name}"] if options.launcher_as_worker else []
     return first + [f"{name}-worker-{number}.{name}" for number in range(pods - len(first))]
 
@@ -260,7 +256,7 @@ def _metadata(name: str, request: TrainingJob, network: Network, options: Option
 
 
 def _place(tag: Tag, labels: dict[str, str], annotations: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The kind and the mapping for a tag; none for a tag with a prefix, whose meaning in the cluster may differ."""
+    """Tags with a prefix are left out: they may have a different meaning in the cluster."""
     if "/" in tag.key or names.label_key_problem(tag.key):
         return
     if names.label_value_problem(tag.value):

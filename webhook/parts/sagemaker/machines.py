@@ -1,6 +1,8 @@
-"""The pods that replace the machines of a training job: their resources, their number and their network.
+"""The pods that replace the machines of a training job: their resources, number and network.
 
-instances.csv lists the resources of SageMaker's instance types, because no API has them.
+No API has the resources of instance types. Sources of instances.csv: `constants.py` in
+https://github.com/aws/sagemaker-hyperpod-cli/tree/v3.9.0/src/sagemaker/hyperpod/training, and
+https://aws.amazon.com/ec2/instance-types/.
 """
 
 import csv
@@ -24,7 +26,7 @@ _GROUPS: Final = "ResourceConfig.InstanceGroups"
 
 
 class Instance(NamedTuple):
-    """The resources of an instance type, or of a pod's part of an instance."""
+    """The resources of a machine, or of a pod."""
 
     cpus: int
     memory: int
@@ -33,19 +35,18 @@ class Instance(NamedTuple):
     efa: int = 0
     """EFA adapters."""
     resource: str = GPU
-    """The resource name of the accelerators, by their device plugin."""
     cores: int = 1
-    """Processes for each accelerator: its cores for Neuron devices. 0 if the number depends on the device's setting."""
+    """Processes for each accelerator; 0 if the number depends on a Neuron device's setting."""
     source: str = "--instance"
 
     @property
     def processes(self) -> int | None:
-        """The default number of processes; None if it depends on the setting of the accelerators."""
+        """The default number of processes; None if it depends on the setting of the devices."""
         return max(self.accelerators * self.cores, 1) if self.cores else None
 
 
 def parse(text: str) -> Instance:
-    """The instance in the option --instance, `CPUS,GIB,GPUS` or `CPUS,GIB,GPUS,EFA`; ValueError if it is invalid."""
+    """The instance in the option --instance. The message of a ValueError continues a sentence about `text`."""
     parts = text.split(",")
     if len(parts) not in {3, 4} or not all(part.isascii() and part.isdigit() and len(part) < 7 for part in parts):
         raise ValueError("is not CPUS,GIB,GPUS or CPUS,GIB,GPUS,EFA, such as 96,1152,8,4")
@@ -55,19 +56,6 @@ def parse(text: str) -> Instance:
     return Instance(cpus, memory, accelerators, efa)
 
 
-def find(name: str, field: str) -> Instance:
-    """The instance type with this name; ConversionError if it is not in the table."""
-    instance = _table().get(name.removeprefix("ml."))
-    if instance is None:
-        raise ConversionError(
-            field,
-            f'"{name[:60]}" is not a known instance type: set its size with --instance TYPE=CPUS,GIB,GPUS[,EFA]',
-        )
-    return instance
-
-
-# Sources: `constants.py` in https://github.com/aws/sagemaker-hyperpod-cli/tree/v3.9.0/src/sagemaker/hyperpod/training,
-# and https://aws.amazon.com/ec2/instance-types/ for types that it does not have.
 @cache
 def _table() -> dict[str, Instance]:
     text = (get_data(__package__, "instances.csv") or b"").decode()
@@ -82,34 +70,31 @@ class Options:
     """The options of `convert sagemaker`."""
 
     claims: Mapping[str, str] = field(default_factory=dict)
-    """Claims by the name of a channel, or by `code`, `model` or `checkpoints`. A claim may have a folder: `pvc/dir`."""
+    """By channel, or by `code`, `model` or `checkpoints`. A claim may have a folder: `pvc/dir`."""
     s3_image: str | None = None
-    """An image with the AWS CLI, for init containers that fetch data without a claim; None to fetch no data."""
+    """An image with the AWS CLI, for init containers that fetch data without a claim."""
     s3_secret: str | None = None
-    """The Secret with the credentials for the AWS CLI; None if the service account may read the bucket."""
+    """The credentials for the AWS CLI; None if the service account may read the bucket."""
     code_in_image: bool = False
-    """Whether the image has the program in /opt/ml/code, so that no volume is mounted there."""
+    """Whether /opt/ml/code of the image has the program."""
     image: str | None = None
-    """The image that replaces the request's image."""
     instances: Mapping[str, Instance] = field(default_factory=dict)
-    """Instance types by name. They replace the types in the table."""
+    """Instance types by name, used before the table."""
     processes_per_host: int | None = None
-    """The number of processes on each machine if the request does not set it."""
     workers_per_instance: int = 1
-    """The number of pods for each machine."""
     launcher_as_worker: bool = False
-    """Whether the launcher runs ranks and replaces a worker, so that the number of pods is the number of machines."""
+    """Whether the launcher runs ranks and replaces a worker."""
     network: str = "efa"
-    """`efa`: adapters of the instance type; `rdma`: the cluster's devices, by an annotation; `none`: no devices."""
+    """`efa` (adapters of the instance type), `rdma` (the cluster's devices) or `none`."""
     reserve: int = 7
-    """Percentage of an instance's CPUs and memory that is reserved for its node."""
+    """Percentage of CPUs and memory that is reserved for the node."""
     namespace: str | None = None
     pull_secret: str | None = None
     service_account: str | None = None
 
 
 def machines(resources: Resources, options: Options, report: Report) -> tuple[Instance, int]:
-    """The resources of a machine, and the number of machines; ConversionError for machines of several types."""
+    """A machine and the number of machines; ConversionError if they have several types."""
     groups = resources.instance_groups or []
     types = {group.instance_type for group in groups}
     if len(types) > 1:
@@ -118,15 +103,20 @@ def machines(resources: Resources, options: Options, report: Report) -> tuple[In
             f"has several instance types ({', '.join(sorted(types))[:200]}): the workers of an MPIJob are equal, so"
             " create a job for the group that trains",
         )
-    # If the request lists several types, SageMaker chooses one and reports it later.
+    # SageMaker reports the selected type if the request lists several types.
     name = next(iter(types), None) or resources.instance_type or resources.selected_instance_type
     count = sum(group.instance_count for group in groups) or resources.instance_count
     count = count or resources.selected_instance_count
     if not name or count is None:
         raise ConversionError(_COUNT if name else _TYPE, "is not set, so the machines are unknown: set it")
     where = _GROUPS if groups else _TYPE
-    instance = options.instances.get(name) or options.instances.get(name.removeprefix("ml."))
-    instance = instance or find(name, where)
+    short = name.removeprefix("ml.")
+    instance = options.instances.get(name) or options.instances.get(short) or _table().get(short)
+    if instance is None:
+        raise ConversionError(
+            where,
+            f'"{name[:60]}" is not a known instance type: set its size with --instance TYPE=CPUS,GIB,GPUS[,EFA]',
+        )
     accelerators = "GPUs" if instance.resource == GPU else instance.resource
     report.mapped(
         where,
@@ -146,7 +136,6 @@ def _number_of_pods(count: int, options: Options) -> str:
 
 
 def divided(instance: Instance, count: int, how: Distribution, options: Options) -> tuple[int, Instance, Distribution]:
-    """The number of pods, and the resources and processes of each."""
     parts = options.workers_per_instance
     if instance.accelerators % parts or how.processes % parts:
         raise ConversionError(
@@ -164,7 +153,6 @@ def divided(instance: Instance, count: int, how: Distribution, options: Options)
 
 
 def amounts(instance: Instance, adapters: int, options: Options) -> dict[str, int | str]:
-    """The requests and limits of a pod."""
     share = 100 - options.reserve
     resources: dict[str, int | str] = {
         "cpu": str(max(instance.cpus * share // 100, 1)),
@@ -188,7 +176,6 @@ class Network:
 
 
 def network(instance: Instance, how: Distribution, options: Options, report: Report) -> Network:
-    """The network that the option `network` chooses. `efa` means EFA adapters for every instance type that has them."""
     if options.network == "rdma":
         report.changed(_TYPE, "RDMA comes from the cluster, by the annotation training.openshift.io/rdma")
         return Network(annotations={RDMA: "true"})
@@ -200,6 +187,6 @@ def network(instance: Instance, how: Distribution, options: Options, report: Rep
         _TYPE,
         f"{instance.efa} EFA adapters are requested as {ADAPTERS}: outside AWS, convert with --network rdma or none",
     )
-    # The variables that SageMaker's toolkit sets for instance types with EFA.
+    # SageMaker's toolkit sets these variables.
     variables = {"FI_PROVIDER": "efa", "NCCL_PROTO": "simple"} if how.way is not Way.EACH else {}
     return Network(instance.efa, variables)

@@ -23,7 +23,7 @@ CODE: Final = "/opt/ml/code"
 DATA: Final = "/opt/ml/input/data"
 MODEL: Final = "/opt/ml/model"
 OUTPUT: Final = "/opt/ml/output"
-# Hyperparameters with names that a shell accepts as variables. The others are only in SM_HPS.
+# Names of shell variables. Other hyperparameters are only in SM_HPS.
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PORT: Final = 7777
 _PROGRAM_ENV: Final = "SAGEMAKER_PROGRAM"
@@ -35,10 +35,9 @@ _EXPANDED: Final = re.compile(r"\$(?=[$(])")
 
 
 def literal(text: str) -> str:
-    """The text escaped for command, args and env of a container.
+    """Escapes $ for Kubernetes, which would replace $(NAME) by a variable.
 
-    Kubernetes would replace $(NAME) by the variable, which SageMaker does not do. The variable's value could also end
-    a shell's quotes.
+    SageMaker does not replace $(NAME). The variable's value could also end a shell's quotes.
     """
     return _EXPANDED.sub("$$", text)
 
@@ -51,7 +50,6 @@ def entry_point(request: TrainingJob) -> str:
 
 
 def starts_ranks(request: TrainingJob) -> bool:
-    """Whether the container's command is mpirun or a similar program."""
     entry = request.algorithm_specification.container_entrypoint or [""]
     return entry[0].rpartition("/")[2] in _STARTERS
 
@@ -59,10 +57,7 @@ def starts_ranks(request: TrainingJob) -> bool:
 def command(
     request: TrainingJob, how: Distribution, report: Report, *, ranks: int, host: str, variables: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """The launcher's command and arguments.
-
-    `host` is the rendezvous host of torchrun, `variables` are the names of the variables that ranks get.
-    """
+    """`host` is torchrun's rendezvous host. `variables` are the names of the variables that ranks get."""
     algorithm = request.algorithm_specification
     container = [*(algorithm.container_entrypoint or ()), *(algorithm.container_arguments or ())]
     if starts_ranks(request):
@@ -87,7 +82,6 @@ def _report_command(request: TrainingJob, report: Report, note: str) -> None:
 
 
 def _toolkit(request: TrainingJob, how: Distribution, nodes: int, host: str, report: Report) -> list[str]:
-    """The command that the image's toolkit would have started."""
     entry = entry_point(request)
     parameters = distribution.of_user(request.hyper_parameters or {})
     if not entry:
@@ -117,7 +111,6 @@ def _toolkit(request: TrainingJob, how: Distribution, nodes: int, host: str, rep
 
 
 def _arguments(parameters: dict[str, Any]) -> list[str]:
-    """Hyperparameters as the toolkit passes them: `--name value`, or `-n value` for a single letter."""
     words = []
     for name, parameter in parameters.items():
         words += [f"--{name}" if len(name) > 1 else f"-{name}", _text(parameter)]
@@ -133,7 +126,6 @@ def _text(parameter: Any) -> str:
 
 
 def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], report: Report) -> dict[str, str]:
-    """The environment of the ranks. `instance` has the resources of a pod, `hosts` are the host names of the pods."""
     parameters = distribution.of_user(request.hyper_parameters or {})
     environment = {
         "TRAINING_JOB_NAME": request.training_job_name,
@@ -174,13 +166,13 @@ def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], re
         report.mapped("Environment", "is in the env of the launcher, which passes it to the ranks")
     for place, settings in (("Environment", request.environment), ("HyperParameters", request.hyper_parameters)):
         for name in settings or ():
-            if secret_names.is_named_so(name):
+            if secret_names.is_secret_name(name):
                 report.to_do(f"{place}[{name}]", secret_names.ADVICE)
     return environment | (request.environment or {})
 
 
 def passed_on(environment: dict[str, str], options: Sequence[str]) -> list[str]:
-    """The variables that mpirun must pass to the ranks, except variables that the user's `options` set."""
+    """The variables that mpirun must pass to the ranks. The user's `options` pass the others."""
     by_user = {word.partition("=")[0] for before, word in pairwise(options) if before == "-x"}
     return [name for name in environment if name not in by_user]
 

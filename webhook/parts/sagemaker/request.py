@@ -1,7 +1,7 @@
 """The fields of a SageMaker training job that the conversion uses.
 
 Source: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html. DescribeTrainingJob has
-the same names of fields.
+the same field names.
 """
 
 from typing import Annotated, Any, Final
@@ -20,7 +20,7 @@ _REQUIRED: Final = ("TrainingJobName", "AlgorithmSpecification", "ResourceConfig
 
 
 class Struct(msgspec.Struct, rename="pascal", frozen=True):
-    """Base class of structures whose fields have the API's names in snake case."""
+    """Fields have the names of the API in snake case."""
 
 
 class Algorithm(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Algorithm(Struct, frozen=True):
 
 
 class InstanceGroup(Struct, frozen=True):
-    """Machines of one type in a job with several types of machines."""
+    """Machines of one type."""
 
     instance_type: str = ""
     instance_count: Count = 1
@@ -69,7 +69,7 @@ class FileSystem(Struct, frozen=True):
 
 
 class DataSource(Struct, frozen=True):
-    """The source of a channel's data: a bucket or a file system."""
+    """A bucket or a file system."""
 
     s3: S3Source | None = msgspec.field(default=None, name="S3DataSource")
     file_system: FileSystem | None = msgspec.field(default=None, name="FileSystemDataSource")
@@ -136,7 +136,7 @@ class TrainingJob(Struct, frozen=True):
 
 
 def read(document: Any) -> TrainingJob:
-    """The training job; ConversionError with the field that is wrong or missing."""
+    """Returns the training job; ConversionError with the field that is wrong or missing."""
     if not isinstance(document, dict):
         raise ConversionError("request", "is not a mapping")
     document = without_nulls(document)
@@ -149,7 +149,7 @@ def read(document: Any) -> TrainingJob:
     except msgspec.ValidationError as error:
         wrong = decode_error(error)
         field, of_a_map, _ = wrong.path.partition("[...]")
-        if of_a_map:  # find the key of the first value that is not a text
+        if of_a_map:
             name = next((key for key, value in document[field].items() if not isinstance(value, str)), "")
             field = f"{field}[{name[:100]}]"
         raise ConversionError(field, wrong.message) from None

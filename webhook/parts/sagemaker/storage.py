@@ -1,4 +1,4 @@
-"""The volumes of the workers for a training job's channels, program, model and checkpoints."""
+"""Volumes for the channels, program, model and checkpoints of a training job."""
 
 import re
 from collections.abc import Collection
@@ -20,7 +20,7 @@ _S3: Final = "s3://"
 _PREFIX: Final = "S3Prefix"
 _FETCH: Final = "fetch-"
 _LONGEST_NAME: Final = DNS_LABEL_MAX_LENGTH - len(_FETCH)
-# The resources of an init container: a quota may require them.
+# Resources of an init container. Quotas may require them.
 _SMALL: Final = {"cpu": "1", "memory": "2Gi"}
 
 
@@ -30,17 +30,14 @@ class Storage:
 
     options: Options
     size: int | None
-    """The limit for fetched data in GB; None for no limit."""
+    """Limit for fetched data in GB."""
     volumes: list[dict[str, Any]] = field(default_factory=list)
     mounts: list[dict[str, Any]] = field(default_factory=list)
     fetching: list[dict[str, Any]] = field(default_factory=list)
     """Init containers."""
 
     def claim(self, name: str, claim: str, *paths: tuple[str, str], read_only: bool = False) -> None:
-        """Mount a claim. `claim` may be `NAME/FOLDER`.
-
-        Each of `paths` is a mount path and the folder to mount there, below FOLDER.
-        """
+        """`claim` may be `NAME/FOLDER`. `paths` are pairs of a mount path and a folder below FOLDER."""
         is_open = claim.startswith(MARK)
         claim_name, _, folder = (claim, "", "") if is_open else claim.partition("/")
         self.volumes.append({"name": name, "persistentVolumeClaim": {"claimName": claim_name}})
@@ -53,7 +50,6 @@ class Storage:
             self.mounts.append(mount)
 
     def fetch(self, name: str, path: str, command: list[str]) -> None:
-        """Add an init container that runs the command, which fills a folder."""
         self.volumes.append({"name": name, "emptyDir": {"sizeLimit": f"{self.size}Gi"} if self.size else {}})
         mount = {"name": name, "mountPath": path}
         self.mounts.append(mount)
@@ -66,7 +62,7 @@ class Storage:
 
 
 def storage(request: TrainingJob, options: Options, report: Report) -> Storage:
-    """The storage of a job; ConversionError if the options have a claim for a channel that does not exist."""
+    """ConversionError if the options have a claim for a channel that does not exist."""
     size = request.resource_config.volume_size
     result, claims = Storage(options, size), dict(options.claims)
     channels = request.input_data_config or ()
@@ -112,7 +108,6 @@ def _channel(storage: Storage, channel: Channel, where: str, claims: dict[str, s
 
 
 def _source(channel: Channel) -> str:
-    """The source of the data, as a text for placeholders and the report."""
     if s3 := channel.data_source.s3:
         return f" ({s3.s3_uri})"
     if folder := channel.data_source.file_system:
@@ -183,7 +178,7 @@ def _checkpoints(storage: Storage, request: TrainingJob, claim: str | None, repo
 
 
 def _volume_name(text: str, taken: Collection[str]) -> str:
-    """A unique name for a volume: names of channels may differ only in dots, underscores and upper case."""
+    """A unique name: names of channels may differ only in dots, underscores and upper case."""
     stem = re.sub(r"[^a-z0-9-]", "-", text.lower())
     for number in count(1):
         end = f"-{number}" if number > 1 else ""

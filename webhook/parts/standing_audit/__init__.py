@@ -1,7 +1,6 @@
 """Audits existing jobs with the current policy: `serve --audit`, and `--audit-reports` for report objects.
 
-`standing` judges the jobs periodically, `metrics` counts the verdicts, `reports` writes them to report objects, and
-`serving` starts these modules.
+`standing` judges the jobs, `metrics` counts the verdicts, and `reports` writes the verdicts to report objects.
 """
 
 from typing import Final

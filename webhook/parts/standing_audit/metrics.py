@@ -29,8 +29,7 @@ AUDIT_METRICS: Final = (
 
 
 def measured(audit: StandingAudit) -> Iterator[Value]:
-    """The results of the last audit. Works on a copy, since the scrape runs in a different thread."""
-    outcomes = [] if audit.age == inf else list(audit.outcomes.items())
+    outcomes = [] if audit.age == inf else list(audit.outcomes.items())  # a copy: scrapes run in another thread
     namespaces = of_now(namespace for (namespace, _), _ in outcomes)
     counts = Counter[tuple[str, ...]]()
     for (namespace, _), rules in outcomes:

@@ -1,9 +1,8 @@
-"""With --audit-reports, every job that breaks the policy has a report object in the format of other policy engines.
+"""Report objects for jobs that break the policy, in the format of other policy engines.
 
-The reports are Reports of openreports.io, or PolicyReports of wgpolicyk8s.io if openreports.io is not installed; both
-have the same fields. The job owns its report, so the garbage collector deletes the report with the job. Every replica
-writes reports: the report's name is derived from the job's uid, and a report that is correct in the cache is not
-written again.
+Reports of openreports.io are written, or PolicyReports of wgpolicyk8s.io if openreports.io is not installed. Every
+replica writes reports, under names that are derived from the jobs' uids. The job owns its report, so the garbage
+collector deletes the report.
 """
 
 import asyncio
@@ -35,20 +34,19 @@ from webhook.parts.standing_audit.limits import MAX_REPORTED_CHARACTERS, MAX_REP
 LABEL: Final = "training.openshift.io/audit"
 PREFIX: Final = f"{PROGRAM}-"
 SEVERITY: Final = {Importance.FAILS: "high", Importance.HARMS: "medium", Importance.MINOR: "low"}
-# The result "warn" is not scored: tools that compute a score of the object ignore it.
+# Tools that compute a score ignore "warn".
 RESULT: Final = {Action.DENY: "fail", Action.WARN: "warn", Action.AUDIT: "warn"}
-# Seconds to wait for the list of reports. The audit starts without the list afterwards.
+# Seconds.
 PATIENCE: Final = 30.0
 _NOT_FOUND: Final = 404
 
 
 class SeenReport(msgspec.Struct, frozen=True, gc=False):
-    """An existing report."""
+    """A report in the cluster."""
 
     job: str
-    """The job's name."""
     content: str
-    """A hash of the report's summary and results."""
+    """A hash of the summary and results."""
 
 
 class _Scope(msgspec.Struct):
@@ -62,7 +60,6 @@ class _Report(msgspec.Struct):
 
 
 def seen(data: bytes | msgspec.Raw) -> SeenReport:
-    """The job and the content of a report in JSON."""
     decoded = _decoder.decode(data)
     content = msgspec.json.encode([decoded.summary, decoded.results], order="deterministic")
     return SeenReport((decoded.scope or _Scope()).name, hashlib.sha256(content).hexdigest())
@@ -81,14 +78,14 @@ KINDS: Final = {"reports": "Report", "policyreports": "PolicyReport"}
 
 
 def report(job: MPIJobRecord, decision: Decision) -> KubernetesObject | None:
-    """The report on a job without apiVersion and kind; None if the job breaks no rule."""
+    """The report without apiVersion and kind; None if the job breaks no rule."""
     results = [_result(action, finding) for action, finding in decision.findings]
     if not results:
         return None
     owner = {"apiVersion": API_VERSION, "kind": "MPIJob", "name": job.name, "uid": job.uid}
     counts = {"pass": 0, "fail": 0, "warn": 0, "error": 0, "skip": 0}
-    for each in results:
-        counts[each["result"]] += 1
+    for result in results:
+        counts[result["result"]] += 1
     return {
         "metadata": {
             "name": _key(job)[1],
@@ -121,10 +118,10 @@ def _key(job: MPIJobRecord) -> ByNamespace:
 
 
 class Reports:
-    """Creates, updates and deletes the reports.
+    """Creates, updates and deletes reports.
 
-    `changed` is called with the key of a job whose report is wrong. `moved` is called when a second kind of report has
-    become readable: all reports may then belong to this kind.
+    `changed` is called with the key of a job whose report is wrong. `moved` is called after the first list of a kind,
+    because all reports may then need this kind.
     """
 
     def __init__(self, *, api: PacedClient, watches: Iterable[Watch[ByNamespace, SeenReport]]) -> None:
@@ -133,15 +130,15 @@ class Reports:
         self.watches = tuple(watches)
         self._api = api
         self._clock = asyncio.get_running_loop().time
-        self._wanted: dict[ByNamespace, str] = {}
+        self._expected: dict[ByNamespace, str] = {}
         self._written: Restraint[ByNamespace] = Restraint()
-        self._known: set[str] = set()
+        self._listed_kinds: set[str] = set()
         for watch in self.watches:
             watch.store.on_change(self._seen_changed)
             watch.store.on_list(partial(self._listed, watch))
 
     async def settled(self) -> None:
-        """Return once the existing reports are listed, or after `PATIENCE`. A later list is compared on arrival."""
+        """Wait until the existing reports are listed, or for `PATIENCE`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 for watch in self.watches:
@@ -154,11 +151,11 @@ class Reports:
         return {"audit-reports": f"no report is written: {missing}"}
 
     def differs(self, job: MPIJobRecord, decision: Decision | None) -> bool:
-        """Whether the job's report must be written or deleted. `decision` is None for a job that has ended."""
+        """`decision` is None for a job that has ended."""
         return any(self._calls(job, decision))
 
     async def write(self, job: MPIJobRecord, decision: Decision | None) -> float | None:
-        """Write or delete the job's report if it differs. Returns the seconds to wait if it was written recently."""
+        """Returns the seconds to wait if the report was written recently."""
         calls = list(self._calls(job, decision))
         if calls and (wait := self._written.wait(_key(job), self._clock())):
             return wait
@@ -176,43 +173,35 @@ class Reports:
         return None
 
     def forget(self, job: MPIJobRecord) -> None:
-        self._wanted.pop(_key(job), None)
+        self._expected.pop(_key(job), None)
         self._written.forget(_key(job))
 
     def _calls(self, job: MPIJobRecord, decision: Decision | None) -> Iterator[tuple[str, KubernetesObject | None]]:
-        """The path and body of each necessary write; a body of None deletes the report."""
-        chosen = self._chosen()
-        self._wanted.pop(_key(job), None)
+        """Paths and bodies of the necessary writes. A body of None deletes the report."""
+        key, chosen = _key(job), self._chosen()
+        self._expected.pop(key, None)
+        content = None if decision is None else report(job, decision)
         for watch in () if chosen is None else self.watches:
-            body = self._body(watch, job, decision) if watch is chosen else None
-            content = None if body is None else seen(msgspec.json.encode(body)).content
-            if content is not None:
-                self._wanted[_key(job)] = content
-            existing = watch.get(_key(job))
-            if existing is not Answer.UNKNOWN and (None if existing is ABSENT else existing.content) != content:
-                collection, _, plural = watch.kind.path.rpartition("/")
-                namespace, name = (quote(part, safe="") for part in _key(job))
+            collection, _, plural = watch.kind.path.rpartition("/")
+            body = expected = None
+            if watch is chosen and content is not None:
+                body = {"apiVersion": collection.removeprefix("/apis/"), "kind": KINDS[plural], **content}
+                expected = self._expected[key] = seen(msgspec.json.encode(body)).content
+            existing = watch.get(key)
+            if existing is not Answer.UNKNOWN and (None if existing is ABSENT else existing.content) != expected:
+                namespace, name = (quote(part, safe="") for part in key)
                 yield f"{collection}/namespaces/{namespace}/{plural}/{name}", body
 
     def _chosen(self) -> Watch[ByNamespace, SeenReport] | None:
-        """The first installed kind. None while its reports cannot be read: the second kind must not be used instead."""
+        """The first installed kind; None while its reports cannot be read."""
         watch = next((watch for watch in self.watches if not watch.refused), None)
         return watch if watch is not None and watch.known else None
 
-    def _body(
-        self, watch: Watch[ByNamespace, SeenReport], job: MPIJobRecord, decision: Decision | None
-    ) -> KubernetesObject | None:
-        content = None if decision is None else report(job, decision)
-        if content is None:
-            return None
-        api_version, _, plural = watch.kind.path.removeprefix("/apis/").rpartition("/")
-        return {"apiVersion": api_version, "kind": KINDS[plural], **content}
-
     def _listed(self, watch: Watch[ByNamespace, SeenReport]) -> None:
-        if watch.kind.name not in self._known:
-            self._known.add(watch.kind.name)
+        if watch.kind.name not in self._listed_kinds:
+            self._listed_kinds.add(watch.kind.name)
             self.moved()
 
     def _seen_changed(self, key: ByNamespace, old: SeenReport | None, new: SeenReport | None) -> None:
-        if self._wanted.get(key) != (None if new is None else new.content) and (existing := new or old) is not None:
+        if self._expected.get(key) != (None if new is None else new.content) and (existing := new or old) is not None:
             self.changed((key[0], existing.job))

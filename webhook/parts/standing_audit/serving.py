@@ -12,7 +12,6 @@ from webhook.server.metrics import MetricSet
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None] | None:
-    """Start the audit until `stack` ends. Call the returned function when policies have changed."""
     options = around.settings.options
     if options.isdisjoint(("--audit", "--audit-reports")):
         return None

@@ -1,12 +1,10 @@
-"""Judges every job that has not ended with the current policies, as admission would if the job were created now.
+"""Judges every job that has not ended with the current policies, as admission would judge a new job.
 
-Every replica audits all jobs independently. An audit lists jobs page by page and stores only the rules that each job
-breaks. All jobs are audited periodically and when policies change; between audits, a changed job is judged alone.
+Every replica audits all jobs, periodically and when policies change. Between audits, a changed job is judged alone.
 
-Reviews have priority: after each job, which takes a millisecond or two, the audit sleeps three times as long as the job
-took. An audit thus uses a quarter of a processor: 10,000 jobs take 75 s instead of 18 s. The pause between two audits
-is at least ten times as long as an audit. On average the audit uses a fortieth of a processor, and less than an eighth
-even if policies change all the time.
+Reviews have priority. After each job the audit sleeps three times as long as the job took, so that an audit uses a
+quarter of a processor. The pause after an audit is at least ten times as long as the audit. A change of policies
+shortens the pause to the duration of the audit.
 """
 
 import asyncio
@@ -45,20 +43,19 @@ from webhook.policy.in_force import PolicySet
 from webhook.work_limit import TooExpensive, limited
 
 Broken = tuple[str, Action]
-"""A rule that a job breaks, and the action that it triggers."""
+"""A rule that a job breaks, and the action."""
 NAME: Final = "audit"
 JOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
 # Seconds.
 INTERVAL: Final = 600.0
-DEBOUNCE: Final = 5.0  # users often change several policies in a row
-SETTLE: Final = 2.0  # other controllers, such as Kueue, change a new job immediately
+DEBOUNCE: Final = 5.0  # several policies are often changed together
+SETTLE: Final = 2.0  # controllers such as Kueue change new jobs
 RETRY: Final = 60.0
-# The pause after an audit is this number of times as long as the audit.
+# Ratio of the pause after an audit to the duration of the audit.
 REST: Final = 10
 
 
 def broken(decision: Decision) -> tuple[Broken, ...]:
-    """The rules that a job breaks. Several findings of one rule with the same action are one entry."""
     return tuple(sorted({(finding.rule, action) for action, finding in decision.findings}))
 
 
@@ -76,9 +73,9 @@ class StandingAudit:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: InitVar[Callable[[], float] | None] = None
     outcomes: dict[ByNamespace, tuple[Broken, ...]] = field(default_factory=dict, init=False)
-    """The rules that each job breaks; incomplete until the end of the first audit."""
+    """Incomplete until the end of the first audit."""
     problem: str = field(default="", init=False)
-    """Why the last audit is incomplete; empty if it is complete."""
+    """Why the last audit is incomplete, or empty."""
     seconds: float = field(default=0, init=False)
     """Duration of the last complete audit."""
 
@@ -103,11 +100,9 @@ class StandingAudit:
         return {"audit-incomplete": f"the jobs that exist were not judged: {self.problem}"} if self.problem else {}
 
     def resync(self) -> None:
-        """Start an audit soon, because policies have changed or reports have become writable."""
         self._outdated.set()
 
     async def run(self) -> NoReturn:
-        """Audit until cancelled."""
         if self.reports is not None:
             await self.reports.settled()
         async with asyncio.TaskGroup() as group:
@@ -118,10 +113,9 @@ class StandingAudit:
                 await self._rest(self._clock() - began)
 
     async def audit(self) -> None:
-        """Judge every job once."""
         self._begun = True
         self._outdated.clear()
-        # The list may have the old state of a job that changes during the audit. That job's later verdict is kept.
+        # Jobs that change during the audit. Their new verdicts are kept, because the list may have an older state.
         self._touched.clear()
         began, outcomes = self._clock(), dict[ByNamespace, tuple[Broken, ...]]()
         try:
@@ -140,7 +134,7 @@ class StandingAudit:
         self.seconds, self.problem = self._ended - began, ""
 
     async def look(self, key: ByNamespace) -> float | None:
-        """Judge the stored job. Returns the seconds until the next attempt to write its report."""
+        """Judges the stored job. Returns the seconds until the next attempt to write its report."""
         path = f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], quote(key[0], safe=''))}/{quote(key[1], safe='')}"
         stored = None if self._is_over(key) else await get(self.api, path)
         if stored is None or self._is_over(key):  # the job may have been deleted during the call
@@ -159,7 +153,6 @@ class StandingAudit:
         await self.sleep(max(DEBOUNCE, took))
 
     async def _take(self, data: msgspec.Raw, outcomes: dict[ByNamespace, tuple[Broken, ...]]) -> None:
-        """Judge a job from the list."""
         key = by_namespace(wire.decode(wire.objects, data).metadata)
         try:
             decision = None if self._is_over(key) else await self._judge(key, data, outcomes)
@@ -172,11 +165,12 @@ class StandingAudit:
     async def _judge(
         self, key: ByNamespace, data: bytes | msgspec.Raw, into: dict[ByNamespace, tuple[Broken, ...]]
     ) -> Decision | None:
-        # The permission to use SCCs is read for reviews only, and a warning about a job that runs would be wrong.
+        # The permission to use SCCs is only read for reviews.
         view = WithoutJobs(Overlay(self.view, "", {SECURITY_CONTEXT_CONSTRAINTS: UNKNOWN}))
-        work = partial(resubmitted.judge, data, policies=self.policies(), view=view, today=self.today())
         try:
-            decision = limited(work)
+            decision = limited(
+                partial(resubmitted.judge, data, policies=self.policies(), view=view, today=self.today())
+            )
         except TooExpensive:
             self.log.warning("too expensive to judge", companion=NAME, namespace=key[0], name=key[1])
             decision = resubmitted.too_expensive_to_judge(data, policies=self.policies(), view=view)
@@ -185,7 +179,7 @@ class StandingAudit:
         return decision
 
     def _reported(self, key: ByNamespace) -> MPIJobRecord | None:
-        """The job; None if it is deleted, since the garbage collector then deletes its report."""
+        """None if the job is deleted: the garbage collector then deletes its report."""
         job = self.view.get(MPI_JOBS, key)
         return job if isinstance(job, MPIJobRecord) else None
 
@@ -203,9 +197,8 @@ class StandingAudit:
             self._add(key)
 
     def _namespace_changed(self, name: str, old: Namespace | None, new: Namespace | None) -> None:
-        """Judge the namespace's jobs again: its labels select its policies."""
         if old is not None and new is not None and old.labels == new.labels:
-            return
+            return  # only labels select policies
         jobs = self.view.within(MPI_JOBS, name)
         for key in () if isinstance(jobs, Answer) else jobs:
             self._add(key)
@@ -217,11 +210,10 @@ class StandingAudit:
         self.reconciler.add(key, SETTLE)
 
     def _is_over(self, key: ByNamespace) -> bool:
-        """Whether the job has ended or is deleted. False if the cache is incomplete."""
         job = self.view.get(MPI_JOBS, key)
         return job is ABSENT or (isinstance(job, MPIJobRecord) and job.over)
 
 
 def _written(job: MPIJobRecord) -> tuple[object, ...]:
-    """Values that differ if a user has edited the job. The generation does not change with metadata."""
+    """Values that a user's edit changes. The generation does not change with metadata."""
     return job.uid, job.generation, job.queue, job.network_policy

@@ -1,10 +1,8 @@
 """Kubeflow Trainer's TrainJobs and MPI runtimes: `serve --trainer`, `check --trainer` and `convert trainjob`.
 
-`shape` builds an MPIJob with the same pods as a TrainJob and its runtime; `places` maps the MPIJob's fields to the
-fields of the TrainJob and the runtime. `pipeline` applies the rules in `selection` to this MPIJob, and translates the
-paths and field names in violations. `kinds` has the names of Trainer's API, `resources` the watched objects, `quota`
-the objects that quotas and Kueue count, and `webhooks` the hooks. `check` judges TrainJobs and runtimes in files.
-`conversion` converts an MPIJob to a TrainJob for the command in `command`.
+`shape` builds an MPIJob with the same pods as a TrainJob and its runtime. `pipeline` applies the rules in `selection`
+to this MPIJob, and `places` translates field paths back. `check` judges files. `conversion` converts an MPIJob to a
+TrainJob.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Verdicts on TrainJobs and runtimes in files, as `serve --trainer` judges new objects."""
+"""Verdicts on TrainJobs and runtimes in files."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
@@ -22,11 +22,10 @@ from webhook.cluster.view import UNKNOWN, Answer, ClusterView, NotingView, ViewO
 from webhook.parts.trainer import kinds, pipeline
 from webhook.parts.trainer.resources import CLUSTER_TRAINING_RUNTIMES, RUNTIMES, TRAINING_RUNTIMES
 
-_BY_KIND: Mapping[str, Resource[Any, Any]] = {each.kind: each for each in RUNTIMES}
+_BY_KIND: Mapping[str, Resource[Any, Any]] = {resource.kind: resource for resource in RUNTIMES}
 
 
 def concerns(manifest: Manifest) -> bool:
-    """Whether the object is a TrainJob or a runtime for MPI."""
     if manifest.api_version != kinds.API_VERSION:
         return False
     of_mpi = bool(at(manifest.document, "spec", "mlPolicy", "mpi"))
@@ -34,9 +33,8 @@ def concerns(manifest: Manifest) -> bool:
 
 
 class Runtimes(ViewOf):
-    """A ClusterView with the runtimes in `manifests` instead of the runtimes of `view`.
-
-    If several runtimes have the same name, the first is used.
+    """Replaces the runtimes of `view` by the runtimes in `manifests`. The first of several runtimes with one name is
+    used.
     """
 
     def __init__(self, view: ClusterView, manifests: Iterable[Manifest], namespace: str) -> None:
@@ -50,32 +48,32 @@ class Runtimes(ViewOf):
             try:
                 record = resource.project(msgspec.json.encode(document))
             except (msgspec.DecodeError, ValueError):
-                continue  # `check` reports the invalid runtime itself
+                continue  # `check` reports invalid runtimes
             key = resource.key(_namespace(manifest, namespace), manifest.name)
             self._records.setdefault((manifest.kind, key), record)
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
         if resource.kind in _BY_KIND:
-            found: T | Answer = self._records.get((resource.kind, key), UNKNOWN)
-            return found
+            record: T | Answer = self._records.get((resource.kind, key), UNKNOWN)
+            return record
         return super().get(resource, key)
 
 
 def judge(
-    found: Sequence[Manifest], world: JobWorld, namespace: str, cluster: Path | None, access: Access
+    manifests: Sequence[Manifest], world: JobWorld, namespace: str, cluster: Path | None, access: Access
 ) -> Callable[[Manifest], Verdict | None]:
-    """A function that judges the objects in `found`. Runtimes in `found` precede runtimes of the cluster."""
+    """Returns a function that judges an object. Runtimes in `manifests` precede runtimes of the cluster."""
     in_cluster: list[Manifest] = []
     if cluster:
         in_cluster, _ = files.load([str(cluster)])
     elif access != Access():
-        jobs = [each for each in found if each.kind == kinds.TRAIN_JOB and concerns(each)]
+        jobs = [manifest for manifest in manifests if manifest.kind == kinds.TRAIN_JOB and concerns(manifest)]
         in_cluster = options.with_api(access, lambda api: of_cluster(api, jobs, namespace))
-    return partial(check, world=world, runtimes=[*found, *in_cluster], namespace=namespace)
+    return partial(check, world=world, runtimes=[*manifests, *in_cluster], namespace=namespace)
 
 
 def check(manifest: Manifest, world: JobWorld, *, runtimes: Iterable[Manifest], namespace: str) -> Verdict | None:
-    """The verdict on a TrainJob or runtime, None for other objects. `namespace` is for objects without a namespace."""
+    """The verdict on a TrainJob or runtime; None for other objects."""
     if not concerns(manifest):
         return None
     namespace = _namespace(manifest, namespace)
@@ -92,23 +90,23 @@ def check(manifest: Manifest, world: JobWorld, *, runtimes: Iterable[Manifest], 
 
 
 async def of_cluster(api: Client, jobs: Iterable[Manifest], namespace: str) -> list[Manifest]:
-    """The runtimes of these TrainJobs that exist and that the user may read."""
-    paths = {}
+    """The jobs' runtimes, except runtimes that the user may not read."""
+    resources = {}
     for job in jobs:
         reference = at(job.document, "spec", "runtimeRef")
         of_namespace = reference.get("kind") == kinds.RUNTIME
         resource: Resource[Any, Any] = TRAINING_RUNTIMES if of_namespace else CLUSTER_TRAINING_RUNTIMES
         within = quote(job.namespace or namespace, safe="") if of_namespace else ""
         path = f"{resource.path(kinds.API_VERSION, within)}/{quote(str(reference.get('name')), safe='')}"
-        paths[path] = resource.kind
+        resources[path] = resource
     manifests = []
-    for path, kind in paths.items():
+    for path, resource in resources.items():
         try:
             document = await get(api, path)
         except ApiError:
-            continue  # the runtime may not be read, so its jobs are not judged
+            continue
         if document is not None:
-            manifests.append(Manifest(path, {**document, "kind": kind, "apiVersion": kinds.API_VERSION}))
+            manifests.append(Manifest(path, {**document, "kind": resource.kind, "apiVersion": kinds.API_VERSION}))
     return manifests
 
 

@@ -18,16 +18,15 @@ if TYPE_CHECKING:
 def trainjob(*, files: tuple[str, ...], output: str) -> NoReturn:
     """Convert MPIJobs to TrainJobs of Kubeflow Trainer 2.3.
 
-    Each MPIJob of kubeflow.org/v2beta1 becomes a TrainingRuntime, which has its pods, and a TrainJob that names this
+    Each MPIJob of kubeflow.org/v2beta1 becomes a TrainingRuntime, which has the pods, and a TrainJob that names this
     runtime. The pods have the same containers, variables and resources; their names and labels are those of JobSet.
-    Trainer supports only Open MPI. A FILE may hold several documents and lists, be JSON, be a directory (its .yaml,
-    .yml and .json files), or be - for standard input. Other objects are written unchanged.
+    Trainer supports only Open MPI. Nothing is injected into TrainJobs: convert a job from the cluster to keep its
+    injections. Other objects are written unchanged. A FILE may be YAML or JSON with several documents and lists, a
+    directory (its .yaml, .yml and .json files), or - for standard input.
 
-    Nothing is injected into TrainJobs. Convert a job from the cluster to keep its injections.
-
-    Standard error has a report on each job: what moved, what has another meaning now, what is lost, what is left to do,
-    and the verdict of `mpijob-webhook check --trainer` without a cluster. With -o json, standard output has the objects
-    and the reports.
+    Standard error has a report on each job: what moved, what changed, what is lost and what is left to do. The
+    report includes the verdict of `mpijob-webhook check --trainer` without a cluster. With -o json, standard output has
+    the reports too.
 
     \b
     Examples:
@@ -48,7 +47,6 @@ def trainjob(*, files: tuple[str, ...], output: str) -> NoReturn:
 
 
 def _converted(manifest: "Manifest") -> "Conversion":
-    """The MPIJob converted to a TrainJob and TrainingRuntime, and checked. Other objects are unchanged."""
     from webhook.cli import files, job_world
     from webhook.cli.conversions import Conversion
     from webhook.cli.terminal import heading, printable

@@ -1,8 +1,8 @@
 """Converts an MPIJob to a TrainJob of Kubeflow Trainer 2.3 and its TrainingRuntime.
 
-The runtime has the pod templates, since a TrainJob can set only a few of their fields. Fields that mpi-operator adds to
-pods and Trainer does not add are written into the templates. Sources: `newWorker` and `newLauncherPodTemplate` in
-mpi-operator's `pkg/controller/mpi_job_controller.go`, and Trainer's `pkg/runtime/framework/plugins/mpi/mpi.go`.
+The runtime has the pod templates, since a TrainJob can set only a few of their fields. The templates get the fields
+that only mpi-operator adds to pods. Sources: `newWorker` and `newLauncherPodTemplate` in mpi-operator's
+`pkg/controller/mpi_job_controller.go`, and Trainer's `pkg/runtime/framework/plugins/mpi/mpi.go`.
 """
 
 from posixpath import normpath
@@ -21,7 +21,7 @@ _NAMES: Final = {LAUNCHER: kinds.LAUNCHER, WORKER: kinds.NODE}
 _RESTARTS: Final = {LAUNCHER: "OnFailure", WORKER: "Never"}
 _RUN_POLICY: Final = "spec.runPolicy"
 _SSHD: Final = ("/usr/sbin/sshd", "-De")
-# The maximum length of `spec.trainer.command` and `args`.
+# Trainer's maximum length of `spec.trainer.command` and `args`.
 _MAX_WORDS: Final = 128
 
 _ROLE_VARIABLE: Final = "K_MPI_JOB_ROLE"
@@ -32,7 +32,7 @@ _KEYS: Final = "mpi-ssh-keys"
 _KEYS_FOLDER: Final = "/etc/mpi-ssh-auth"
 _SAME: Final = ("image", "imagePullPolicy", "resources", "securityContext")
 
-# Volumes of mpi-operator, and Trainer's volumes with the same files.
+# mpi-operator's volumes, and Trainer's with the same files.
 _VOLUMES: Final = {"ssh-auth": kinds.KEY_VOLUME, "mpi-job-config": kinds.HOSTFILE_VOLUME}
 
 _LABELS: Final = "training.kubeflow.org/"
@@ -59,7 +59,7 @@ def convert(document: dict[str, Any]) -> tuple[Converted, dict[str, Any]]:
     head = {key: written[key] for key in ("namespace",) if key in written}
     metadata = _metadata(written, report)
     job, runtime = _specs(spec, name, report)
-    stored_jobs.life(old.pop("status", None), report)
+    stored_jobs.report_status(old.pop("status", None), report)
     drop_unknown(old, "MPIJob", report)
     report.to_do("apply", f"TrainingRuntime {name[:100]} first: Trainer rejects the TrainJob without it")
     version = {"apiVersion": kinds.API_VERSION}
@@ -132,9 +132,9 @@ def _specs(spec: dict[str, Any], name: str, report: Report) -> tuple[dict[str, A
 
 
 def _remove_wait_container(launcher: dict[str, Any], report: Report) -> bool:
-    """Remove the injected init container that waits for workers. Returns whether it existed."""
+    """Removes the injected init container that waits for workers. Returns whether it existed."""
     before = maps(launcher, "initContainers")
-    after = [each for each in before if each.get("name") != sshd.WAIT_CONTAINER]
+    after = [container for container in before if container.get("name") != sshd.WAIT_CONTAINER]
     if after == before:
         return False
     launcher["initContainers"] = after
@@ -158,7 +158,6 @@ def _workers(roles: dict[str, Any], report: Report) -> int:
 
 
 def _replicated_job(role: str, roles: dict[str, Any], *, as_node: bool, report: Report) -> dict[str, Any]:
-    """The runtime's replicated job for a role, with the fields that mpi-operator adds to pods."""
     replica, where = roles[role], replica_path(role)
     replica.pop("replicas", None)
     restarts = take(replica, "restartPolicy", str, where) or _RESTARTS[role]
@@ -166,7 +165,7 @@ def _replicated_job(role: str, roles: dict[str, Any], *, as_node: bool, report: 
     drop_unknown(replica, where, report)
     main, *sidecars = containers(template, f"{where}.template")
     pod, place = template["spec"], f"{where}.template.spec"
-    if any(each.get("name") == kinds.NODE for each in [*sidecars, *maps(pod, "initContainers")]):
+    if any(container.get("name") == kinds.NODE for container in [*sidecars, *maps(pod, "initContainers")]):
         raise ConversionError(f"{place}.containers", f"a second container is named {kinds.NODE}: rename it")
     main["name"] = kinds.NODE
     report.mapped(f"{place}.containers[0]", f"is named {kinds.NODE}: Trainer finds it by this name")
@@ -176,7 +175,7 @@ def _replicated_job(role: str, roles: dict[str, Any], *, as_node: bool, report: 
             f"{place}.containers[0].command", f"{' '.join(_SSHD)} is written out: Trainer does not start sshd"
         )
     added = {_ROLE_VARIABLE: role.lower(), **(dict.fromkeys(_NO_GPUS, "") if role == LAUNCHER and not as_node else {})}
-    main["env"] = [each for each in mappings(main.get("env")) if each.get("name") not in added]
+    main["env"] = [variable for variable in mappings(main.get("env")) if variable.get("name") not in added]
     main["env"] += [{"name": key, "value": value} for key, value in added.items()]
     for container in [main, *sidecars, *maps(pod, "initContainers")]:
         for mount in maps(container, "volumeMounts"):
@@ -194,9 +193,10 @@ def _replicated_job(role: str, roles: dict[str, Any], *, as_node: bool, report: 
 
 
 def _change_labels(selecting: dict[str, Any], field: str, report: Report) -> None:
-    """Replace mpi-operator's labels in a selector by JobSet's labels.
+    """Replaces mpi-operator's labels in a selector by JobSet's labels.
 
-    An expression about the operator's name becomes the condition that JobSet's label exists.
+    JobSet has no label with the operator's name. An expression about this name becomes the condition that JobSet's
+    label exists.
     """
     before = copied(selecting)
     selector = mapping(selecting.get("labelSelector"))
@@ -215,16 +215,16 @@ def _change_labels(selecting: dict[str, Any], field: str, report: Report) -> Non
         selector["matchExpressions"] = expressions
     for key in _KEY_LISTS:
         if key in selecting:
-            selecting[key] = [*dict.fromkeys(_KEYS_OF_LABELS.get(each, each) for each in texts(selecting, key))]
+            selecting[key] = [*dict.fromkeys(_KEYS_OF_LABELS.get(label, label) for label in texts(selecting, key))]
     if selecting != before:
         report.mapped(field, "selects by JobSet's labels, as pods are labelled")
 
 
 def _ssh_keys(pods: dict[str, dict[str, Any]], mount_path: str, report: Report) -> str:
-    """Make the SSH keys usable for the pods' users. Returns the runtime's sshAuthMountPath.
+    """Make the SSH keys usable. Returns the runtime's sshAuthMountPath.
 
-    Trainer mounts the keys owned by root and readable for a group (`MPISSHPrivateKeyFileMode`). ssh as root rejects a
-    key that a group can read, so root gets a copy. A different user must be in the group.
+    Trainer mounts the keys owned by root and readable for a group (`MPISSHPrivateKeyFileMode`). ssh as root rejects
+    these keys, so root gets a copy. Other users must be in the group.
     """
     if normpath(mount_path) == _OF_ROOT:
         for pod in pods.values():
@@ -249,7 +249,7 @@ def _ssh_keys(pods: dict[str, dict[str, Any]], mount_path: str, report: Report) 
 
 def _copy_keys(pod: dict[str, Any]) -> None:
     main = pod["containers"][0]
-    # The init container has the main container's resources, so the pod's requests do not grow.
+    # With the main container's resources, the init container does not increase the pod's requests.
     copying: dict[str, Any] = {
         "name": _KEYS,
         **copied({key: main[key] for key in _SAME if key in main}),
@@ -265,7 +265,6 @@ def _copy_keys(pod: dict[str, Any]) -> None:
 
 
 def _program(launcher: dict[str, Any], report: Report) -> dict[str, Any]:
-    """The launcher's command and args, moved into the TrainJob; empty if they are too long for a TrainJob."""
     main = launcher["containers"][0]
     program = {key: main[key] for key in ("command", "args") if texts(main, key)}
     if any(len(words) > _MAX_WORDS for words in program.values()):
@@ -279,7 +278,6 @@ def _program(launcher: dict[str, Any], report: Report) -> dict[str, Any]:
 def _run_policy(
     spec: dict[str, Any], launcher: dict[str, Any], job_set: dict[str, Any], report: Report
 ) -> dict[str, Any]:
-    """The fields of the run policy for the TrainJob. Other fields are moved into `launcher` and `job_set`."""
     policy = take(spec, "runPolicy", dict, "spec") or {}
     job: dict[str, Any] = {}
     for key, target, where in (

@@ -1,7 +1,6 @@
 """Faults for which the API server would reject the JobSet or its Jobs. Replaces the rule `upstream-contract`.
 
-Without this check Trainer only logs the rejection after the TrainJob is stored, and creates no pod. Sources:
-https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go (`ValidateCreate`) and
+Sources: https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go (`ValidateCreate`) and
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/batch/validation/validation.go (`ValidateJob`).
 """
 
@@ -35,14 +34,13 @@ _REASONS: Final = (
 
 
 def faults(shape: Shape, _: Context) -> Iterator[Violation]:
-    """Faults of each replicated job in their order, then of the JobSet."""
     preceding: set[str] = set()
     for job in shape.jobs:
-        yield from _of_one(job, preceding)
+        yield from _of_job(job, preceding)
         preceding.add(job.name)
     yield from _of_metadata(shape)
     spec = at(shape.runtime, "template", "spec")
-    yield from _of_policies(spec, {each.name for each in shape.jobs})
+    yield from _of_policies(spec, {job.name for job in shape.jobs})
     yield from _of_coordinator(at(spec, "coordinator"), shape)
     yield from _of_claims(spec, shape)
     subdomain = at(spec, "network").get("subdomain")
@@ -53,7 +51,7 @@ def faults(shape: Shape, _: Context) -> Iterator[Violation]:
         yield Violation("spec.mpiImplementation", "is empty, so Trainer creates no pods", fix="Set it to OpenMPI.")
 
 
-def _of_one(replicated: ReplicatedJob, preceding: set[str]) -> Iterator[Violation]:
+def _of_job(replicated: ReplicatedJob, preceding: set[str]) -> Iterator[Violation]:
     path, of_job = replicated.path, f"{replicated.path}.template.spec"
     if problem := names.dns_1035_label_problem(f"a-{replicated.name}-0"):
         fault = f"{_quoted(replicated.name)} gives an invalid name of a Job, which {problem}"
@@ -64,7 +62,9 @@ def _of_one(replicated: ReplicatedJob, preceding: set[str]) -> Iterator[Violatio
     if replicated.depends_on and not replicated.index:
         yield Violation(f"{path}.dependsOn", "the first of the replicatedJobs cannot depend on another", fix=_FIX)
     elif before := [
-        name for one in replicated.depends_on if (name := str(one.get("name"))) not in preceding | {replicated.name}
+        name
+        for dependency in replicated.depends_on
+        if (name := str(dependency.get("name"))) not in preceding | {replicated.name}
     ]:
         fault = f"{_quoted(before[0])} is not among the replicatedJobs before it"
         yield Violation(f"{path}.dependsOn", fault, fix=_FIX, reason=CauseReason.NOT_SUPPORTED)
@@ -85,23 +85,22 @@ def _of_one(replicated: ReplicatedJob, preceding: set[str]) -> Iterator[Violatio
     if at(job, "selector") and job.get("manualSelector") is not True:
         yield Violation(f"{of_job}.selector", "is set by Kubernetes", fix="Remove it.")
     if replicated.pods < 1:  # only possible if a TrainJob sets the number of nodes
-        # Without pods Kubernetes considers the Job complete, and a launcher may continue alone.
+        # A Job without pods is complete, so a launcher may continue alone.
         fault = f"{replicated.pods} pods of {replicated.name}" + (", at least 1 required" if replicated.pods else "")
         yield Violation(_NODES, fault, fix="Set it to 1 or more.", advisory=not replicated.pods)
 
 
 def _of_metadata(shape: Shape) -> Iterator[Violation]:
-    """Labels and annotations of the JobSet and of its Jobs, from the runtime and from patches."""
     metadata_faults = Faults()
     parts = [(METADATA, at(shape.runtime, "template", "metadata"))]
-    parts += [(f"{each.path}.template.metadata", at(each.written, "template", "metadata")) for each in shape.jobs]
+    parts += [(f"{job.path}.template.metadata", at(job.written, "template", "metadata")) for job in shape.jobs]
     for index, patch in enumerate(mappings(shape.job.get("runtimePatches"))):
         path = f"{PATCHES}[{index}].trainingRuntimeSpec.template"
         template = at(patch, "trainingRuntimeSpec", "template")
         parts.append((f"{path}.metadata", at(template, "metadata")))
-        for number, each in enumerate(mappings(at(template, "spec").get("replicatedJobs"))):
+        for number, replicated in enumerate(mappings(at(template, "spec").get("replicatedJobs"))):
             place = f"{path}.spec.replicatedJobs[{number}].template.metadata"
-            parts.append((place, at(each, "template", "metadata")))
+            parts.append((place, at(replicated, "template", "metadata")))
     for path, metadata in parts:
         check_labels(_texts(metadata.get("labels")), f"{path}.labels", metadata_faults)
         check_annotations(_texts(metadata.get("annotations")), f"{path}.annotations", metadata_faults)
@@ -129,7 +128,6 @@ def _of_policies(spec: dict[str, Any], replicated: set[str]) -> Iterator[Violati
 
 
 def _targets(path: str, policy: dict[str, Any], replicated: set[str]) -> Iterator[Violation]:
-    """The first of the policy's targets that does not exist."""
     targets = policy.get("targetReplicatedJobs")
     for name in map(str, targets if isinstance(targets, list) else ()):
         if name not in replicated:
@@ -155,17 +153,17 @@ def _of_coordinator(coordinator: dict[str, Any], shape: Shape) -> Iterator[Viola
 
 
 def _of_claims(spec: dict[str, Any], shape: Shape) -> Iterator[Violation]:
-    """Claims that JobSet creates: each must have a unique name and be mounted."""
+    """Each claim that JobSet creates must have a unique name and be mounted."""
     earlier: set[str] = set()
-    mounted = {mount for each in shape.jobs for mount in each.mounts}
-    pods = [at(each.template, "spec") for each in shape.jobs]
+    mounted = {mount for job in shape.jobs for mount in job.mounts}
+    pods = [at(job.template, "spec") for job in shape.jobs]
     volumes = {str(volume.get("name")) for pod in pods for volume in mappings(pod.get("volumes"))}
     for path, claim in claim_templates(spec):
         if problem := names.dns_1123_subdomain_problem(claim):
             yield Violation(path, f"{_quoted(claim)} is not a claim name, which {problem}", fix=_FIX)
         elif claim in earlier:
             yield Violation(path, f"{_quoted(claim)} is the name of another claim", fix=_FIX)
-        elif claim not in mounted and shape.job:  # for a runtime alone, patches of TrainJobs may mount it
+        elif claim not in mounted and shape.job:  # patches of TrainJobs may mount it
             yield Violation(path, f"no container mounts {_quoted(claim)}", fix=_FIX)
         elif claim in volumes:
             yield Violation(path, f"{_quoted(claim)} is the name of a volume too", fix=_FIX)

@@ -11,22 +11,21 @@ TRAIN_JOB: Final = "TrainJob"
 RUNTIME: Final = "TrainingRuntime"
 CLUSTER_RUNTIME: Final = "ClusterTrainingRuntime"
 
-# The replicated jobs of an MPI runtime. NODE is also the name of the container that runs the training.
+# Replicated jobs of MPI runtimes. NODE is also the container that runs the training.
 LAUNCHER: Final = "launcher"
 NODE: Final = "node"
-# The label of the replicated job that gets the fields of a TrainJob's `trainer`.
+# A label of replicated jobs. With the value OF_TRAINER they get the fields of a TrainJob's `trainer`.
 ANCESTOR: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 OF_TRAINER: Final = "trainer"
 # The value of `managedBy` for Trainer itself.
 CONTROLLER: Final = "trainer.kubeflow.org/trainjob-controller"
-# The conditions of a TrainJob that has ended.
+# Conditions of ended TrainJobs.
 ENDS: Final = ("Complete", "Failed")
-# Labels that all pods of a JobSet have.
+# Labels of a JobSet's pods.
 JOB_SET_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 REPLICATED_JOB_NAME: Final = "jobset.sigs.k8s.io/replicatedjob-name"
-# The steps before the training, and the fields of a TrainJob's `initializer` that configure them. The container of a
-# step has the step's name.
+# Steps before the training, and their fields in a TrainJob's `initializer`. A step's container has the step's name.
 INITIALIZERS: Final = {"dataset-initializer": "dataset", "model-initializer": "model"}
-# Names of the volumes that Trainer adds to pods.
+# Volumes that Trainer adds to pods.
 KEY_VOLUME: Final = "mpi-ssh-auth"
 HOSTFILE_VOLUME: Final = "mpi-hostfile"

@@ -9,7 +9,7 @@ MAX_NAMESPACE_RUNTIMES_BYTES: Final = 1024 * 1024
 MAX_RUNTIMES_BYTES: Final = 16 * 1024 * 1024
 """Bytes of all training runtimes in the cache."""
 MAX_OTHER_PODS_BYTES: Final = 256 * 1024
-"""Bytes of the templates of all pods except launcher and nodes: patches may add the same fields to each template."""
+"""Bytes of the templates of all pods except launcher and nodes: a patch may add the same fields to each template."""
 MAX_MERGED_VALUES: Final = 50_000
 """Values that a merge of a TrainJob into a runtime may visit: the path of each value is stored in memory."""
 PATH_CHARACTERS_PER_VALUE: Final = 256

@@ -13,7 +13,7 @@ from webhook.admission import too_expensive as expensive
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
 from webhook.admission.skipping import passes_unjudged
-from webhook.api import mpijob, review, untyped
+from webhook.api import mpijob, untyped
 from webhook.api.review import AdmissionRequest, GroupVersionKind
 from webhook.api.untyped import at, mapping
 from webhook.cluster.resources.namespaces import NAMESPACES
@@ -32,7 +32,7 @@ NOT_OF_MPI: Final = "not of an MPI runtime"
 RUNTIME_UNKNOWN: Final = "its runtime is unknown"
 UNREADABLE: Final = "not an object"
 Read = Shape | Finding | str
-"""An object's shape, the finding that it is too large, or the reason why it is not judged."""
+"""An object's shape, the finding that the object is too large, or the reason why it is not judged."""
 _KINDS: Final = (kinds.TRAIN_JOB, kinds.RUNTIME, kinds.CLUSTER_RUNTIME)
 
 
@@ -45,7 +45,7 @@ def decide(
     granted: Mapping[str, bool] | None = None,
     time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
-    """The decision on a review of any kind. A TrainJob whose runtime is unknown is admitted."""
+    """A TrainJob whose runtime is unknown is admitted."""
     namespace = view.get(NAMESPACES, request.namespace)
     policy = policies.for_namespace(namespace)
     return judge(request, policy=policy, view=view, today=today, granted=granted, time_left=time_left)
@@ -64,11 +64,9 @@ def judge(
     granted: Mapping[str, bool] | None = None,
     time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
-    """The decision by this policy."""
     kind = request.kind
-    if (f"{kind.group}/{kind.version}", request.operation in {"CREATE", "UPDATE"}) != (kinds.API_VERSION, True):
-        return Decision(skipped=NOT_OURS, name=request.name)
-    if kind.kind not in _KINDS or request.sub_resource:
+    is_ours = f"{kind.group}/{kind.version}" == kinds.API_VERSION and kind.kind in _KINDS and not request.sub_resource
+    if not is_ours or request.operation not in {"CREATE", "UPDATE"}:
         return Decision(skipped=NOT_OURS, name=request.name)
     new = _shape(request, request.object, view)
     if isinstance(new, str):
@@ -95,7 +93,7 @@ def judge(
 
 
 def _too_large(request: AdmissionRequest, large: Finding, policy: Policy, view: ClusterView) -> Decision:
-    """Reject a too large object regardless of the rule's action, except an update that does not change pods."""
+    """Rejects the object regardless of the rule's action, unless an update does not change pods."""
     decision = Decision(name=request.name)
     if passes_unjudged(request, policy, view, controllers_change=unshaped.same_pods):
         decision.skipped = too_large.AS_STORED
@@ -106,7 +104,6 @@ def _too_large(request: AdmissionRequest, large: Finding, policy: Policy, view: 
 
 
 def _shape(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -> Read:
-    """The object's shape, a finding if it is too large, or a text if it is not judged."""
     if large := too_large.finding(encoded):
         return large if _is_of_mpi(request, encoded, view) else too_large.TOO_LARGE
     try:
@@ -117,7 +114,6 @@ def _shape(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -
 
 
 def _is_of_mpi(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -> bool:
-    """Whether an object that is too large to be decoded is for MPI. False if its runtime is unknown."""
     head = unshaped.head(encoded)
     if request.kind.kind != kinds.TRAIN_JOB:
         return head.has_mpi_policy
@@ -129,7 +125,6 @@ def _decoded_shape(request: AdmissionRequest, encoded: msgspec.Raw, view: Cluste
     try:
         document = untyped.decode(encoded)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        review.confirm(request)
         return UNREADABLE
     if request.kind.kind != kinds.TRAIN_JOB:
         return of_runtime(mapping(document)) or NOT_OF_MPI
@@ -161,7 +156,6 @@ def _as_mpi_job(request: AdmissionRequest, new: Shape, stored: Read) -> Admissio
 
 
 def _translated(decision: Decision, places: Places) -> Decision:
-    """The decision with the paths and field names of the submitted object."""
     for findings in (decision.denied, decision.warned, decision.audited):
         findings[:] = [_in_place(finding, places) for finding in findings if not _is_for_runtime(finding, places)]
     decision.exempted = [(_in_place(finding, places), reason) for finding, reason in decision.exempted]
@@ -169,7 +163,7 @@ def _translated(decision: Decision, places: Places) -> Decision:
 
 
 def _is_for_runtime(finding: Finding, places: Places) -> bool:
-    """Whether the finding is advice about the runtime, which its author got in the review of the runtime."""
+    """Whether the finding is advice that the runtime's author got in the review of the runtime."""
     violation = finding.violation
     return violation.advisory and finding.rule in OF_TEMPLATES and places.of(violation.path).in_runtime
 

@@ -1,4 +1,4 @@
-"""Translates field paths and field names of the equivalent MPIJob into those of the TrainJob and its runtime."""
+"""Translates fields of the equivalent MPIJob into fields of the TrainJob and its runtime."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _NAMES: Final = {
     "runLauncherAsWorker": "runLauncherAsNode",
 }
 _COUNTED: Final = r"(?P<before>(?:replicas|worker count) to |Use )(?P<count>\d+)(?P<after> workers?\b)?"
-# Text in quotation marks may be a user's text, so it is not translated.
+# Quoted text may be a user's text, so it is not translated.
 _WORDS: Final = re.compile(rf'"[^"]*"|(?P<path>{_PATHS})|{_COUNTED}|\b(?P<name>{"|".join(_NAMES)})\b')
 
 
@@ -24,34 +24,34 @@ class Place(NamedTuple):
 
     path: str
     in_runtime: bool = False
-    """Whether the field is in the runtime of a TrainJob under review."""
+    """Whether the field is in the reviewed TrainJob's runtime."""
 
 
 class Places:
-    """The place of each path of the MPIJob. A path that is not in `known` is relative to the place of its parent."""
+    """Maps paths of the MPIJob. A path that is not in `places` is relative to the place of its parent."""
 
-    def __init__(self, known: Mapping[str, Place], *, launcher_is_node: bool, runtime: str = "") -> None:
-        self._known = known
+    def __init__(self, places: Mapping[str, Place], *, launcher_is_node: bool, runtime: str = "") -> None:
+        self._places = places
         self._launchers = 1 if launcher_is_node else 0
         self._runtime = runtime
 
     def of(self, path: str) -> Place:
         rest = ""
-        while path not in self._known:
+        while path not in self._places:
             end = _start_of_last(path)
             if end < 0:
                 return Place(path + rest)
             path, rest = path[:end], path[end:] + rest
-        place = self._known[path]
+        place = self._places[path]
         return place._replace(path=place.path + rest)
 
     def shown(self, path: str) -> tuple[str, str]:
-        """The path in the object under review, and a text with the path in its runtime for a field of the runtime."""
+        """The path in the reviewed object, and a suffix for messages. The suffix names the field of the runtime."""
         place = self.of(path)
         return ("spec.runtimeRef", f" ({self._runtime}, {place.path})") if place.in_runtime else (place.path, "")
 
     def worded(self, text: str) -> str:
-        """`text` with translated field names and numbers: `numNodes` includes a launcher that is a node."""
+        """Translates field names and numbers in a message. `numNodes` includes a launcher that is a node."""
         return _WORDS.sub(self._word, text)
 
     def _word(self, match: re.Match[str]) -> str:
@@ -68,7 +68,6 @@ class Places:
 
 
 def _start_of_last(path: str) -> int:
-    """The start of the last part of a path, `.name` or `[key]`; below 0 if the path has only one part."""
     if path.endswith("]"):
         return path.find("[", path.rfind("]", 0, -1) + 1)
     start = path.rfind(".")

@@ -1,7 +1,7 @@
 """TrainJobs for quotas and for Kueue: their existing pods, and the objects that Trainer creates for them.
 
-The spec of a stored TrainJob is not cached. So after the job's reservation has expired, pods that do not exist yet are
-not counted. An example is a launcher that waits long for its nodes.
+The spec of a stored TrainJob is not cached. After its reservation has expired, missing pods are not counted, such as a
+launcher that waits for nodes.
 """
 
 from collections import Counter
@@ -31,7 +31,6 @@ class TrainPods:
     made: Counter[tuple[str, str]]
 
     def of(self, name: str, role: str) -> int:
-        """The number of pods of the TrainJob with this role."""
         return self.made.get((name, _REPLICATED_JOBS[role]), 0)
 
     def changed(self, old: TrainJobPod | None, new: TrainJobPod | None) -> None:
@@ -56,10 +55,7 @@ def _key(pod: TrainJobPod) -> tuple[str, str]:
 
 @cache
 def charges(jobs: int) -> tuple[Charge, ...]:
-    """Charges for a TrainJob and for the objects that Trainer and JobSet create for it, except pods.
-
-    `jobs` is the number of its Jobs.
-    """
+    """Charges for a TrainJob with this number of Jobs, without pods."""
     numbers = {"count/trainjobs.trainer.kubeflow.org": 1, "count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": jobs}
     for kind, number in (("services", 1), ("configmaps", 2), ("secrets", 1)):
         numbers |= {kind: number, f"count/{kind}": number}
@@ -67,7 +63,7 @@ def charges(jobs: int) -> tuple[Charge, ...]:
 
 
 def made(ctx: Context) -> TrainPods | None:
-    """The pods of TrainJobs in the context's namespace; None if they are unknown."""
+    """The existing pods of TrainJobs; None if they are unknown."""
     pods = ctx.view.within(TRAIN_JOB_PODS, ctx.namespace)
     if pods is UNKNOWN:
         return None

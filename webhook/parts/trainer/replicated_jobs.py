@@ -4,7 +4,7 @@ Sources: `newRuntimeInfo` in Trainer's `pkg/runtime/core/trainingruntime.go`, `E
 `pkg/runtime/framework/plugins/mpi/mpi.go`, and `Trainer` in `plugins/jobset/builder.go`.
 
 Patches are merged like Kubernetes' strategic merge: `mergeRuntimePatches` in `trainingruntime.go`, and the patch
-strategies in https://pkg.go.dev/k8s.io/api/core/v1#PodSpec. A merge may multiply the memory, so its size is limited.
+strategies in https://pkg.go.dev/k8s.io/api/core/v1#PodSpec.
 """
 
 from collections import defaultdict
@@ -21,26 +21,25 @@ from webhook.parts.trainer.limits import MAX_MERGED_VALUES, MAX_OTHER_PODS_BYTES
 JOB_SET: Final = "spec.template.spec"
 """The path of the JobSet's spec in a runtime."""
 PATCHES: Final = "spec.runtimePatches"
-"""The path of a TrainJob's patches."""
 FIX: Final = "Stay within that: no policy allows more."
 
 
 @dataclass
 class TooLarge(Exception):
-    """A TrainJob or runtime is too large to be merged."""
+    """The object is too large to be merged."""
 
     path: str
     message: str
 
 
 class Work:
-    """Limits the number of merged values."""
+    """Limits the number of merged values: a merge may multiply the memory."""
 
     def __init__(self) -> None:
         self._left = MAX_MERGED_VALUES
 
     def take(self, values: int, characters: int = 0) -> None:
-        """Count visited values with paths of this length; TooLarge if there are more than `MAX_MERGED_VALUES`."""
+        """Counts values and the length of their paths; TooLarge if there are too many."""
         self._left -= values + values * characters // PATH_CHARACTERS_PER_VALUE
         if self._left < 0:
             message = f"too large to judge: more than {MAX_MERGED_VALUES:,} values to merge into the runtime"
@@ -48,17 +47,14 @@ class Work:
 
 
 def check_others(size: int, *, of_job: bool) -> None:
-    """Raise TooLarge if the pods except launcher and nodes have too many bytes in total.
-
-    `of_job`: patches of a TrainJob are included.
-    """
+    """TooLarge if the pods except launcher and nodes have too many bytes."""
     if size > MAX_OTHER_PODS_BYTES:
-        what = "bytes of other pods than launcher and nodes"
-        message = f"too large to judge: {size:,} {what}, at most {MAX_OTHER_PODS_BYTES:,}"
+        fault = f"{size:,} bytes of other pods than launcher and nodes"
+        message = f"too large to judge: {fault}, at most {MAX_OTHER_PODS_BYTES:,}"
         raise TooLarge(PATCHES if of_job else f"{JOB_SET}.replicatedJobs", message)
 
 
-# Lists, and the key by which their items are merged. All other lists are replaced.
+# Lists that are merged, and the key that identifies an item. Other lists are replaced.
 _KEYS: Final = {
     "containers": "name",
     "initContainers": "name",
@@ -68,18 +64,15 @@ _KEYS: Final = {
     "schedulingGates": "name",
     "volumeMounts": "mountPath",
 }
-# Mappings with arbitrary keys. In paths these keys are in brackets.
+# Mappings with arbitrary keys. Paths have these keys in brackets.
 _OWN_KEYS: Final = frozenset(("labels", "annotations", "nodeSelector", "limits", "requests"))
 
 Origins = dict[str, str]
-"""From a path in the merged template to the path in the TrainJob. Other paths are from the runtime."""
+"""From a path in the merged template to the path in the TrainJob."""
 
 
 def merge(base: Any, patch: dict[str, Any], *, path: str, written: str, origins: Origins, work: Work) -> dict[str, Any]:
-    """`base` at `path` with `patch` merged into it; neither is changed. `written` is the path of `patch`.
-
-    TooLarge if the merge visits too many values.
-    """
+    """Merges `patch` into a copy of `base`. `path` and `written` are the paths of `base` and `patch`."""
     merged = dict(mapping(base))
     work.take(len(merged))
     work.take(len(patch), len(path) + len(written))
@@ -119,36 +112,33 @@ def _items(
 
 
 METADATA: Final = "spec.template.metadata"
-"""The path of the JobSet's labels and annotations in a runtime."""
+"""The path of the JobSet's metadata in a runtime."""
 RESOURCES: Final = "spec.trainer.resourcesPerNode"
-# Fields of the container that a TrainJob's `trainer` replaces.
 _REPLACED: Final = ("image", "command", "args")
 
 
 @dataclass(slots=True)
 class ReplicatedJob:
-    """An item of the runtime's `spec.template.spec.replicatedJobs`."""
+    """An item of the JobSet's `replicatedJobs`."""
 
     index: int
     name: str
     written: dict[str, Any]
-    """The item in the runtime, without changes by a TrainJob."""
+    """The item in the runtime."""
     step: str
-    """The value of the label ANCESTOR, which names the purpose of the pods."""
+    """The value of the label ANCESTOR."""
     template: dict[str, Any]
-    """The pod template with the changes by the TrainJob."""
+    """The pod template with the TrainJob's changes."""
     replicas: int
     pods: int
     """Pods of each replica."""
     depends_on: list[dict[str, Any]]
     origins: Origins = field(default_factory=dict)
-    """The paths in the TrainJob by the paths in the template, for values from the TrainJob."""
     kept: set[str] = field(default_factory=set)
-    """Paths below a path in `origins` whose values are nevertheless from the runtime."""
+    """Paths below a path in `origins` that belong to the runtime."""
 
     @property
     def of_trainer(self) -> bool:
-        """Whether Trainer applies a TrainJob's `trainer` to it."""
         return self.step == kinds.OF_TRAINER
 
     @property
@@ -169,7 +159,7 @@ class ReplicatedJob:
         return self.named(kinds.NODE)
 
     def named(self, name: str) -> int | None:
-        return next((index for index, each in enumerate(self.containers) if each.get("name") == name), None)
+        return next((index for index, container in enumerate(self.containers) if container.get("name") == name), None)
 
     @property
     def mounts(self) -> Iterator[str]:
@@ -186,10 +176,7 @@ def launcher_is_node(runtime: dict[str, Any]) -> bool:
 
 
 def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[ReplicatedJob]:
-    """The replicated jobs of a runtime's spec, with the changes by a TrainJob's spec.
-
-    `job` is empty for a runtime alone. TooLarge if the merge visits too many values.
-    """
+    """The replicated jobs with the changes by a TrainJob. `job` is empty for a runtime alone."""
     result = []
     work = Work()
     patches = _patches(job)
@@ -214,9 +201,9 @@ def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[Replic
                 replicated_job.template, pods, path="", written=place, origins=replicated_job.origins, work=work
             )
         replicated_job.step = str(labels.get(kinds.ANCESTOR))
-        _sized(replicated_job, runtime, mapping(job.get("trainer")))
-        _trained(replicated_job, runtime, mapping(job.get("trainer")), work)
-        _initialized(replicated_job, mapping(job.get("initializer")), work)
+        _set_pods(replicated_job, runtime, mapping(job.get("trainer")))
+        _merge_trainer(replicated_job, runtime, mapping(job.get("trainer")), work)
+        _merge_initializer(replicated_job, mapping(job.get("initializer")), work)
         result.append(replicated_job)
     return result
 
@@ -232,16 +219,16 @@ def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob
     resources = trainer.get("resourcesPerNode")
     if resources is None:
         with_resources = (
-            mapping(each.containers[each.node].get("resources"))
-            for each in jobs
-            if (each.name == kinds.NODE or each.of_trainer) and each.node is not None
+            mapping(replicated.containers[replicated.node].get("resources"))
+            for replicated in jobs
+            if (replicated.name == kinds.NODE or replicated.of_trainer) and replicated.node is not None
         )
         resources = next(filter(None, with_resources), {})
     return max(_gpus(at(resources, "requests")) or _gpus(at(resources, "limits")), 1)
 
 
 def claim_templates(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The path and name of each claim template of the JobSet."""
+    """The path and name of each claim of the JobSet."""
     for index, policy in enumerate(mappings(spec.get("volumeClaimPolicies"))):
         for number, template in enumerate(mappings(policy.get("templates"))):
             path = f"{JOB_SET}.volumeClaimPolicies[{index}].templates[{number}].metadata.name"
@@ -249,7 +236,6 @@ def claim_templates(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _patches(job: dict[str, Any]) -> Mapping[str, list[tuple[str, dict[str, Any]]]]:
-    """The path and content of each patch of a Job template, by the name of the replicated job."""
     patches: defaultdict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
     for index, patch in enumerate(mappings(job.get("runtimePatches"))):
         inner = at(patch, "trainingRuntimeSpec", "template", "spec")
@@ -259,8 +245,7 @@ def _patches(job: dict[str, Any]) -> Mapping[str, list[tuple[str, dict[str, Any]
     return patches
 
 
-def _sized(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict[str, Any]) -> None:
-    """Set the number of pods."""
+def _set_pods(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict[str, Any]) -> None:
     if replicated_job.of_trainer:
         replicated_job.pods = _number(at(runtime, "mlPolicy").get("numNodes"), 1)
     replicated_job.pods = max(replicated_job.pods, 1)  # `WithPodSet` of Trainer's `pkg/runtime/runtime.go`
@@ -269,8 +254,7 @@ def _sized(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict
         replicated_job.pods = max(nodes - 1, 1) if launcher_is_node(runtime) else nodes
 
 
-def _trained(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict[str, Any], work: Work) -> None:
-    """Merge the TrainJob's `trainer` into the container that runs the training, if this replicated job gets it."""
+def _merge_trainer(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict[str, Any], work: Work) -> None:
     is_node = replicated_job.name == kinds.NODE and launcher_is_node(runtime)
     index = replicated_job.node
     if index is None or not (replicated_job.of_trainer or is_node):
@@ -293,8 +277,7 @@ def _trained(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: di
     replicated_job.replace_containers(containers)
 
 
-def _initialized(replicated_job: ReplicatedJob, initializer: dict[str, Any], work: Work) -> None:
-    """Merge the TrainJob's `initializer` into the container that fetches a dataset or a model."""
+def _merge_initializer(replicated_job: ReplicatedJob, initializer: dict[str, Any], work: Work) -> None:
     field, index = kinds.INITIALIZERS.get(replicated_job.step, ""), replicated_job.named(replicated_job.step)
     settings = mapping(initializer.get(field))
     if index is None or not settings:
@@ -313,10 +296,9 @@ def _initialized(replicated_job: ReplicatedJob, initializer: dict[str, Any], wor
 def _resources(
     job: ReplicatedJob, path: str, base: dict[str, Any], patch: dict[str, Any], work: Work
 ) -> dict[str, Any]:
-    """The merged resources. `path` is the path of the container, `patch` has the TrainJob's resources."""
     merged = merge(base, patch, path=f"{path}.resources", written=RESOURCES, origins={}, work=work)
     job.origins[f"{path}.resources"] = RESOURCES
-    job.origins[".spec.containers"] = RESOURCES  # the path in violations about the sum of all containers' requests
+    job.origins[".spec.containers"] = RESOURCES  # for violations about the sum of all containers' requests
     job.kept |= {f".spec.containers[{index}]" for index in range(len(job.containers))}
     for kind in ("limits", "requests"):
         job.kept |= {f"{path}.resources.{kind}[{name}]" for name in at(base, kind).keys() - at(patch, kind).keys()}
@@ -324,7 +306,7 @@ def _resources(
 
 
 def _gpus(amounts: dict[str, Any]) -> int:
-    """The number of GPUs as Trainer counts them: the amount of the first resource whose name contains `gpu`."""
+    """As in Trainer, the amount of the first resource whose name contains `gpu`."""
     for name, amount in amounts.items():
         if "gpu" in name.lower():
             try:

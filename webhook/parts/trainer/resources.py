@@ -1,8 +1,7 @@
 """Watched objects of Kubeflow Trainer: runtimes, TrainJobs and the pods of TrainJobs. Only with `serve --trainer`.
 
-TrainJobs and their pods decide how long, and for which pods, a TrainJob's reservation is valid. The JobSet spec of each
-MPI runtime is cached, because TrainJobs get their pods from its templates. Users may create any number of runtimes of
-any size, so the cache has a budget. A runtime beyond the budget is treated as unknown.
+TrainJobs get their pods from the JobSet of their runtime. Users may create any number of runtimes of any size, so the
+cache has a budget. A runtime beyond the budget is unknown. Reservations of quota depend on TrainJobs and their pods.
 """
 
 import sys
@@ -11,7 +10,6 @@ from typing import Any, Final
 import msgspec
 
 from webhook.api.mpijob import JobCondition
-from webhook.api.pod import Presence
 from webhook.cluster.budget import Budget
 from webhook.cluster.resource import Metadata, Resource, Wire, cluster_wide, namespaced
 from webhook.parts.trainer import kinds
@@ -25,19 +23,11 @@ class TrainingRuntime(msgspec.Struct, frozen=True):
     """Empty for a ClusterTrainingRuntime."""
     name: str
     spec: bytes
-    """JSON of the fields that rules use; empty if the runtime is not for MPI."""
-
-
-class _MPI(msgspec.Struct):
-    mpi: Presence | None = None
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    ml_policy: _MPI | None = None
+    """JSON of the fields that rules use; empty without an MPI policy."""
 
 
 class _Policy(msgspec.Struct, rename="camel"):
-    mpi: msgspec.Raw
+    mpi: msgspec.Raw = msgspec.Raw(b"null")
     num_nodes: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -47,9 +37,7 @@ class _JobSet(msgspec.Struct):
 
 
 class _UsedFields(msgspec.Struct, rename="camel"):
-    """The fields of a spec that rules use."""
-
-    ml_policy: _Policy
+    ml_policy: _Policy | None = None
     template: _JobSet | None = None
 
 
@@ -57,14 +45,13 @@ class _Runtime(Wire):
     spec: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-_decoder: Final = msgspec.json.Decoder(_Spec)
 _used_fields: Final = msgspec.json.Decoder(_UsedFields)
 
 
 def _record(runtime: _Runtime) -> TrainingRuntime:
-    policy = _decoder.decode(runtime.spec).ml_policy
-    of_mpi = policy is not None and policy.mpi is not None
-    spec = msgspec.json.encode(_used_fields.decode(runtime.spec)) if of_mpi else b""
+    used = _used_fields.decode(runtime.spec)
+    of_mpi = used.ml_policy is not None and bytes(used.ml_policy.mpi) != b"null"
+    spec = msgspec.json.encode(used) if of_mpi else b""
     return TrainingRuntime(runtime.metadata.namespace, runtime.metadata.name, spec)
 
 
@@ -90,13 +77,13 @@ RUNTIMES: Final[tuple[Resource[Any, Any], ...]] = (CLUSTER_TRAINING_RUNTIMES, TR
 
 
 class TrainJobRecord(msgspec.Struct, frozen=True, gc=False):
-    """An existing TrainJob."""
+    """A TrainJob in the cluster."""
 
     namespace: str
     name: str
     uid: str
     over: bool = False
-    """Whether the TrainJob has ended or is being deleted, so that it no longer uses quota."""
+    """Whether the TrainJob has ended or is being deleted."""
 
 
 class TrainJobPod(msgspec.Struct, frozen=True, gc=False):
@@ -104,6 +91,7 @@ class TrainJobPod(msgspec.Struct, frozen=True, gc=False):
 
     namespace: str
     job: str
+    """The name of the TrainJob and of its JobSet."""
     replicated_job: str
 
 
@@ -142,7 +130,6 @@ def _job(job: _Job) -> TrainJobRecord:
 
 
 def _pod(pod: _Pod) -> TrainJobPod:
-    """The TrainJob's name is the name of its JobSet."""
     labels = pod.metadata.labels or _Labels()
     return TrainJobPod(
         sys.intern(pod.metadata.namespace), sys.intern(labels.job_set), sys.intern(labels.replicated_job)

@@ -1,7 +1,6 @@
 """The rules that apply to TrainJobs and to runtimes, and the checks that replace or complement rules.
 
-Rules in OF_OTHER_PODS also apply to the replicated jobs other than launcher and nodes. Each of these is judged
-independently, as the launcher of an MPIJob.
+Replicated jobs other than launcher and nodes are judged one by one, as launchers of MPIJobs.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +24,7 @@ _AS_LAUNCHER: Final = replica_path(LAUNCHER)
 
 
 def faults(shape: Shape, rule: Rule, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-    """The rule's findings in the replicated jobs other than launcher and nodes."""
+    """Findings in replicated jobs other than launcher and nodes."""
     for pods in shape.others:
         decoded = ctx.once(_decoded, pods)
         if isinstance(decoded, ShapeError):
@@ -40,7 +39,6 @@ def faults(shape: Shape, rule: Rule, settings: RuleSettings, ctx: Context) -> It
 
 
 def _decoded(pods: OtherPods, ctx: Context) -> tuple[MPIJob, Context] | ShapeError:
-    """The MPIJob with these pods, and a context for this job."""
     try:
         job = mpijob.apply_operator_defaults(mpijob.decode(pods.document))
     except ShapeError as error:
@@ -53,7 +51,7 @@ def _moved(text: str, path: str) -> str:
 
 
 ShapeOf = Callable[[Context], Shape]
-"""Returns the shape of a context's object, which is the new object or the stored object."""
+"""Returns the shape of a context's object."""
 
 OF_TEMPLATES: Final = frozenset(
     (
@@ -73,7 +71,7 @@ OF_TEMPLATES: Final = frozenset(
         "worker-count",
     )
 )
-"""Rules for runtimes. They depend only on the pod templates, and a TrainJob cannot fix their violations."""
+"""Rules for runtimes: they depend only on pod templates, which a TrainJob cannot fix."""
 OF_JOBS: Final = OF_TEMPLATES | {
     "accelerator-available", "child-names", "compliance", "ever-fits", "job-timeout", "limit-range", "local-queue",
     "name-length", "priority", "references", "resource-quota", "tier",
@@ -82,7 +80,7 @@ OF_JOBS: Final = OF_TEMPLATES | {
 OF_OTHER_PODS: Final = frozenset(
     ("images", "job-size", "limit-range", "pod-security", "pod-template", "references", "scc")
 )
-"""Rules that also apply to pods other than launcher and nodes, such as pods that fetch a dataset."""
+"""Rules that also apply to pods other than launcher and nodes."""
 
 # Checks that replace the rule with this id.
 Instead = Callable[[Shape, Context], Iterator[Violation]]
@@ -100,10 +98,7 @@ BESIDES: Final = MappingProxyType(
 
 
 def selected(policy: Policy, shape_of: ShapeOf, *, runtime: bool) -> Policy:
-    """The policy with only the rules for TrainJobs, or for a runtime.
-
-    Minimum numbers do not apply to a runtime, because its TrainJobs can set higher numbers.
-    """
+    """Minimum numbers do not apply to a runtime: its TrainJobs can set higher numbers."""
     rule_ids = OF_TEMPLATES if runtime else OF_JOBS
     rules = []
     for rule, chosen, action in policy.rules:
@@ -115,30 +110,20 @@ def selected(policy: Policy, shape_of: ShapeOf, *, runtime: bool) -> Policy:
 
 
 def _fitted(rule: Rule, shape_of: ShapeOf) -> Rule:
+    if rule.id in INSTEAD:
+        return structs.replace(rule, check=lambda job, settings, ctx: INSTEAD[rule.id](shape_of(ctx), ctx))
     if rule.id == "pod-template":  # the shape has the volumes that Trainer adds
         rule = structs.replace(rule, check=lambda job, _, ctx: pod_template.violations(job, ctx, added={}))
-    fitted = _besides(rule, shape_of)
 
-    def with_others(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-        yield from fitted.check(job, settings, ctx)
-        yield from faults(shape_of(ctx), rule, settings, ctx)
-
-    return structs.replace(rule, check=with_others) if rule.id in OF_OTHER_PODS else fitted
-
-
-def _besides(rule: Rule, shape_of: ShapeOf) -> Rule:
-    def instead(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-        return INSTEAD[rule.id](shape_of(ctx), ctx)
-
-    def besides(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
+    def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
         shape = shape_of(ctx)
-        yield from BESIDES[rule.id](shape)
-        # The rule's message about root assumes mpi-operator's mount of the key, which Trainer does not use.
-        if rule.id == "ssh-paths" and upstream.user_of_launcher(shape) == 0:
-            return
-        left_out = upstream.left_to_jobs(shape) if rule.id == "images" else ()
-        yield from (each for each in rule.check(job, settings, ctx) if each.path not in left_out)
+        if rule.id in BESIDES:
+            yield from BESIDES[rule.id](shape)
+        # The rule's message about root describes mpi-operator's mount of the key.
+        if rule.id != "ssh-paths" or upstream.user_of_launcher(shape) != 0:
+            left_out = upstream.left_to_jobs(shape) if rule.id == "images" else ()
+            yield from (violation for violation in rule.check(job, settings, ctx) if violation.path not in left_out)
+        if rule.id in OF_OTHER_PODS:
+            yield from faults(shape, rule, settings, ctx)
 
-    if rule.id in INSTEAD:
-        return structs.replace(rule, check=instead)
-    return structs.replace(rule, check=besides) if rule.id in BESIDES else rule
+    return structs.replace(rule, check=check) if rule.id in OF_OTHER_PODS | BESIDES.keys() else rule

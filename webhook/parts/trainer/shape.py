@@ -1,4 +1,4 @@
-"""Builds the MPIJob with the same pods as a TrainJob with an MPI runtime, or as an MPI runtime alone."""
+"""Builds the MPIJob with the same pods as a TrainJob or an MPI runtime."""
 
 import hashlib
 from collections.abc import Iterable
@@ -28,57 +28,55 @@ from webhook.parts.trainer.resources import TrainingRuntime
 ROLES: Final = {kinds.LAUNCHER: LAUNCHER, kinds.NODE: WORKER}
 # JobSet's default.
 _RESTART_POLICY: Final = "OnFailure"
-# The status of an ended MPIJob. No rule uses the time.
+# The status of an ended MPIJob. Rules ignore the time.
 _ENDED: Final = {
     "status": {
         "conditions": [{"type": "Succeeded", "status": "True"}],
         "completionTime": "1970-01-01T00:00:00Z",
     }
 }
-# Placeholder for the image's entrypoint. Without it, rules would assume sshd, which mpi-operator starts on workers.
+# Args of workers without a command. Rules would otherwise assume sshd, as with mpi-operator.
 _OF_THE_IMAGE: Final = ["(entrypoint)"]
 
 
 @dataclass(frozen=True, slots=True)
 class OtherPods:
-    """The pods of a replicated job other than launcher and nodes, as the launcher of an MPIJob."""
+    """A replicated job other than launcher and nodes, as the launcher of an MPIJob."""
 
     path: str
-    """The path of the pods, which replaces the path of the launcher's replica spec in violations."""
+    """Replaces the launcher's path in violations."""
     document: bytes
-    """JSON of the MPIJob."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The equivalent MPIJob, and the parts of the TrainJob and the runtime that it does not have."""
+    """The equivalent MPIJob, and the parts of the TrainJob and the runtime that the MPIJob lacks."""
 
     document: bytes
-    """JSON of the MPIJob."""
     others: list[OtherPods]
     places: Places
     jobs: list[ReplicatedJob]
     runtime: dict[str, Any]
-    """The spec of the runtime."""
+    """The runtime's spec."""
     job: dict[str, Any]
-    """The spec of the TrainJob; empty for a runtime alone."""
+    """The TrainJob's spec; empty for a runtime."""
     metadata: dict[str, Any]
 
     def replicated_job(self, name: str) -> ReplicatedJob | None:
-        return next((each for each in self.jobs if each.name == name), None)
+        return next((job for job in self.jobs if job.name == name), None)
 
 
 def of_runtime(document: dict[str, Any]) -> Shape | None:
-    """The shape of a runtime; None without an MPI policy or nodes, TooLarge if its other pods are too large."""
+    """The shape of a runtime; None without an MPI policy or nodes. TooLarge if other pods are too large."""
     return _shape(mapping(document.get("spec")), {}, mapping(document.get("metadata")), _runtimes_places(), "")
 
 
 def of_train_job(document: dict[str, Any], runtime: TrainingRuntime) -> Shape | None:
-    """The shape of a TrainJob with its runtime; None if the runtime has no shape, TooLarge if it cannot be merged."""
+    """The shape of a TrainJob; None if its runtime has no shape. TooLarge if the merge is too large."""
     if not runtime.spec:
         return None
     kind = kinds.RUNTIME if runtime.namespace else kinds.CLUSTER_RUNTIME
-    known = {path: place._replace(in_runtime=True) for path, place in _runtimes_places().items()} | {
+    places = {path: place._replace(in_runtime=True) for path, place in _runtimes_places().items()} | {
         f"{replica_path(WORKER)}.replicas": Place("spec.trainer.numNodes"),
         "spec.slotsPerWorker": Place("spec.trainer.numProcPerNode"),
         "spec.runPolicy": Place("spec"),
@@ -87,7 +85,7 @@ def of_train_job(document: dict[str, Any], runtime: TrainingRuntime) -> Shape | 
         untyped.decode(runtime.spec),
         mapping(document.get("spec")),
         mapping(document.get("metadata")),
-        known,
+        places,
         f"{kind} {runtime.name}",
         ended=_ended(document),
     )
@@ -110,7 +108,7 @@ def _shape(
     runtime: dict[str, Any],
     job: dict[str, Any],
     metadata: dict[str, Any],
-    known: dict[str, Place],
+    places: dict[str, Place],
     name: str,
     *,
     ended: bool = False,
@@ -119,32 +117,32 @@ def _shape(
     if not isinstance(policy, dict):
         return None
     jobs = replicated_jobs(runtime, job)
-    if all(each.name != kinds.NODE for each in jobs):
+    if all(replicated.name != kinds.NODE for replicated in jobs):
         return None
     specs: dict[str, Any] = {}
     claims = [name for _, name in claim_templates(at(runtime, "template", "spec"))]
     others: list[tuple[str, dict[str, Any]]] = []
     size = 0
-    for each in jobs:
-        role = ROLES.get(each.name)
-        # Other pods have a number in place of a role in the path: a number cannot be the name of a role.
-        path = replica_path(role or str(each.index))
-        template = _template(each, role, path, known, in_runtime=bool(name))
-        mounted = set(each.mounts)
+    for replicated in jobs:
+        role = ROLES.get(replicated.name)
+        # Other pods have their number in the path, which is never the name of a role.
+        path = replica_path(role or str(replicated.index))
+        template = _template(replicated, role, path, places, in_runtime=bool(name))
+        mounted = set(replicated.mounts)
         volumes = [name for name in claims if name in mounted]
         volumes += [kinds.KEY_VOLUME, kinds.HOSTFILE_VOLUME] if role else []
-        volumes += each.mounts if not name else []  # patches of TrainJobs may add missing volumes
+        volumes += replicated.mounts if not name else []  # patches of TrainJobs may add missing volumes
         template["spec"]["volumes"] = _volumes(template["spec"].get("volumes"), volumes)
         replica = {
-            "replicas": each.replicas * each.pods if role == WORKER else 1,
-            "restartPolicy": at(each.template, "spec").get("restartPolicy") or _RESTART_POLICY,
+            "replicas": replicated.replicas * replicated.pods if role == WORKER else 1,
+            "restartPolicy": at(replicated.template, "spec").get("restartPolicy") or _RESTART_POLICY,
             "template": template,
         }
         if role:
             specs[role] = replica
         else:
             others.append((path, replica))
-            size += len(msgspec.json.encode(each.template))
+            size += len(msgspec.json.encode(replicated.template))
             check_others(size, of_job=bool(name))
     as_node = launcher_is_node(runtime)
     manager = job.get("managedBy")
@@ -168,56 +166,54 @@ def _shape(
             "mpiImplementation": policy.get("mpiImplementation"),
             "runPolicy": {key: value for key, value in run_policy.items() if value is not None},
             "mpiReplicaSpecs": specs,
-            # Without this digest, rules would ignore an update that changes only the other pods or labels.
+            # Rules skip updates that leave this document unchanged, so it has a digest of the other pods.
             "besides": _digest(others, job),
         },
     }
-    places = Places(known, launcher_is_node=as_node, runtime=name)
     other_pods = [
         OtherPods(path, msgspec.json.encode({**head, "spec": {"mpiReplicaSpecs": {LAUNCHER: replica}}}))
         for path, replica in others
     ]
-    return Shape(msgspec.json.encode(document), other_pods, places, jobs, runtime, job, metadata)
+    translation = Places(places, launcher_is_node=as_node, runtime=name)
+    return Shape(msgspec.json.encode(document), other_pods, translation, jobs, runtime, job, metadata)
 
 
 def _digest(others: list[tuple[str, dict[str, Any]]], job: dict[str, Any]) -> str:
-    """A digest of the other pods without Kueue's changes, and of the metadata of JobSet and Jobs in patches."""
     pods = [{**replica, "template": without_kueues(replica["template"])} for _, replica in others]
     templates = [at(patch, "trainingRuntimeSpec", "template") for patch in mappings(job.get("runtimePatches"))]
-    jobs = [each for template in templates for each in mappings(at(template, "spec").get("replicatedJobs"))]
-    described = [at(each, "metadata") for each in [*templates, *(at(each, "template") for each in jobs)]]
-    return hashlib.sha256(msgspec.json.encode([pods, [each for each in described if each]])).hexdigest()
+    jobs = [job for template in templates for job in mappings(at(template, "spec").get("replicatedJobs"))]
+    metadata = [at(template, "metadata") for template in [*templates, *(at(job, "template") for job in jobs)]]
+    return hashlib.sha256(msgspec.json.encode([pods, [*filter(None, metadata)]])).hexdigest()
 
 
 def _ended(document: dict[str, Any]) -> bool:
     conditions = mappings(at(document, "status").get("conditions"))
-    return any(each.get("type") in kinds.ENDS and each.get("status") == "True" for each in conditions)
+    return any(condition.get("type") in kinds.ENDS and condition.get("status") == "True" for condition in conditions)
 
 
 def _template(
-    each: ReplicatedJob, role: str | None, path: str, known: dict[str, Place], *, in_runtime: bool
+    replicated: ReplicatedJob, role: str | None, path: str, places: dict[str, Place], *, in_runtime: bool
 ) -> dict[str, Any]:
-    """The pod template with the container that runs the training first. Adds the template's places to `known`."""
-    spec = dict(at(each.template, "spec"))
-    written, node = each.containers, each.node
+    """The pod template, whose first container runs the training. Adds the template's paths to `places`."""
+    spec = dict(at(replicated.template, "spec"))
+    written, node = replicated.containers, replicated.node
     order = sorted(range(len(written)), key=lambda index: index != node)
     containers = [written[index] for index in order]
     position = {index: new for new, index in enumerate(order)}
     if role == WORKER and containers and not (containers[0].get("command") or containers[0].get("args")):
         containers[0] = {**containers[0], "args": _OF_THE_IMAGE}
     here = f"{path}.template"
-    known[path] = Place(each.path, in_runtime)
-    known[here] = Place(each.template_path, in_runtime)
-    for field in each.kept | {f".spec.containers[{index}]" for index in order}:
-        known[here + _moved(field, position)] = Place(each.template_path + field, in_runtime)
-    for field, origin in each.origins.items():
-        known[here + _moved(field, position)] = Place(origin)
+    places[path] = Place(replicated.path, in_runtime)
+    places[here] = Place(replicated.template_path, in_runtime)
+    for field in replicated.kept | {f".spec.containers[{index}]" for index in order}:
+        places[here + _moved(field, position)] = Place(replicated.template_path + field, in_runtime)
+    for field, origin in replicated.origins.items():
+        places[here + _moved(field, position)] = Place(origin)
     spec["containers"] = containers
-    return {**each.template, "spec": spec}
+    return {**replicated.template, "spec": spec}
 
 
 def _moved(path: str, position: dict[int, int]) -> str:
-    """`path` with the new index of the container in it."""
     head, bracket, rest = path.partition(".spec.containers[")
     if head or not bracket:
         return path
@@ -226,7 +222,7 @@ def _moved(path: str, position: dict[int, int]) -> str:
 
 
 def _volumes(written: Any, more: Iterable[str]) -> list[Any]:
-    """The volumes, with empty volumes for those that Trainer and JobSet add. Containers may mount added volumes."""
+    """Adds empty volumes in place of the volumes that Trainer and JobSet add."""
     volumes = list(written) if isinstance(written, list) else []
     names = {str(mapping(volume).get("name")) for volume in volumes}
     return volumes + [{"name": name, "emptyDir": {}} for name in dict.fromkeys(more) if name not in names]

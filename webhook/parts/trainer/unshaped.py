@@ -1,4 +1,4 @@
-"""Decodes a few fields of a TrainJob or runtime that is too large to be decoded completely."""
+"""Reads a few fields of a TrainJob or runtime that is too large to be decoded."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,15 +16,14 @@ class _Policy(msgspec.Struct):
 
 
 class Head(msgspec.Struct, rename="camel"):
-    """The fields of a spec that show whether the object is for MPI."""
+    """The fields that show whether the object is for MPI."""
 
     runtime: Mapping[str, str | None] = msgspec.field(default_factory=dict, name="runtimeRef")
-    """The reference of a TrainJob to its runtime."""
+    """A TrainJob's reference."""
     ml_policy: _Policy | None = None
 
     @property
     def has_mpi_policy(self) -> bool:
-        """Whether the runtime is for MPI."""
         return self.ml_policy is not None and bytes(self.ml_policy.mpi)[:1] == b"{"
 
 
@@ -40,7 +39,6 @@ _FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def head(encoded: msgspec.Raw) -> Head:
-    """The head; empty if it cannot be decoded."""
     try:
         return msgspec.json.decode(encoded, type=_Headed).spec
     except _FAULTS:
@@ -48,10 +46,9 @@ def head(encoded: msgspec.Raw) -> Head:
 
 
 def same_pods(request: AdmissionRequest) -> bool:
-    """Whether an update does not change fields that have an effect on pods.
+    """Whether an update changes only fields that have no effect on pods. Raises errors of decoding.
 
-    The fields are compared as bytes: the API server encodes the old and the new object in the same way.
-    msgspec.DecodeError, UnicodeDecodeError or RecursionError if an object cannot be decoded.
+    The API server encodes both objects in the same way, so their bytes can be compared.
     """
     new, old = (_pod_fields(raw) for raw in (request.object, request.old_object))
     return new == old

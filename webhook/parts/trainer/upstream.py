@@ -1,4 +1,4 @@
-"""Checks for differences between Trainer and mpi-operator. They replace or complement rules."""
+"""Checks for differences between Trainer and mpi-operator, which replace or complement rules."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,7 +14,7 @@ from webhook.parts.trainer.replicated_jobs import launcher_is_node
 from webhook.parts.trainer.shape import ROLES, Shape
 from webhook.rules import CauseReason, Violation, shortened
 
-# JobSet's placeholder for the suffix that Kubernetes adds to names of pods.
+# JobSet checks names of pods with this suffix, since Kubernetes adds a random suffix.
 _POD_SUFFIX: Final = "-abcde"
 # Trainer's `runtimeSnapshotSuffix` and `MPIHostfileConfigMapSuffix`
 _SNAPSHOT: Final = "-runtime-snapshot"
@@ -26,13 +26,13 @@ def longest_name(shape: Shape, _: Context) -> Iterator[Violation]:
     """The TrainJob's name is too long for the names of its pods."""
     name, generated = str(shape.metadata.get("name") or ""), str(shape.metadata.get("generateName") or "")
     if not shape.job or not (name or generated):
-        return  # names of pods do not contain the runtime's name
+        return
     if names.is_generated(name, generated):
         path, kind, suffix = "metadata.generateName", "generateName", names.GENERATED_SUFFIX_LENGTH
         length = min(len(generated), names.GENERATED_BASE_MAX_LENGTH) + suffix
     else:
         path, kind, suffix, length = "metadata.name", "name", 0, len(name)
-    ends = [f"-{each.name}-{max(each.replicas, 1) - 1}-{max(each.pods, 1) - 1}{_POD_SUFFIX}" for each in shape.jobs]
+    ends = [f"-{job.name}-{max(job.replicas, 1) - 1}-{max(job.pods, 1) - 1}{_POD_SUFFIX}" for job in shape.jobs]
     longest = max(ends, key=len, default="")
     room = names.DNS_LABEL_MAX_LENGTH - len(longest)
     if length > room:
@@ -42,20 +42,20 @@ def longest_name(shape: Shape, _: Context) -> Iterator[Violation]:
 
 
 def left_to_jobs(shape: Shape) -> frozenset[str]:
-    """Paths of images that a runtime does not set, so that its TrainJobs must set them."""
-    trained = (each for each in shape.jobs if each.of_trainer and not shape.job)
+    """Paths of images that TrainJobs must set, because the runtime does not."""
     return frozenset(
-        f"{replica_path(ROLES[each.name])}.template.spec.containers[0].image"
-        for each in trained
-        if each.name in ROLES and each.node is not None and not each.containers[each.node].get("image")
+        f"{replica_path(ROLES[job.name])}.template.spec.containers[0].image"
+        for job in (() if shape.job else shape.jobs)
+        if job.of_trainer and job.name in ROLES and job.node is not None
+        if not job.containers[job.node].get("image")
     )
 
 
 def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:
-    """A ConfigMap that Trainer must create exists and belongs to a different object.
+    """A ConfigMap that Trainer must create belongs to a different object. Trainer then retries forever.
 
-    Trainer then retries forever and creates no pod: `getRuntimeSnapshot` in Trainer's `pkg/runtime/core/snapshot.go`
-    accepts only the job's snapshot, and for the hostfile the API server rejects a second controller as owner.
+    `getRuntimeSnapshot` in `pkg/runtime/core/snapshot.go` accepts only the job's snapshot. For the hostfile the API
+    server rejects a second controller as owner.
     """
     name, uid = str(shape.metadata.get("name") or ""), shape.metadata.get("uid")
     for suffix in (_SNAPSHOT, _HOSTFILE) if name else ():
@@ -78,7 +78,6 @@ def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:
 
 
 def nodes(shape: Shape) -> Iterator[Violation]:
-    """A number of nodes has a surprising effect."""
     requested = at(shape.job, "trainer").get("numNodes")
     launcher, node = shape.replicated_job(kinds.LAUNCHER), shape.replicated_job(kinds.NODE)
     if requested == 1 and launcher_is_node(shape.runtime) and launcher is not None and node is not None:
@@ -91,7 +90,7 @@ def nodes(shape: Shape) -> Iterator[Violation]:
 
 
 def other_image(shape: Shape) -> Iterator[Violation]:
-    """A TrainJob's image is not used for the nodes, where the ranks run (kubeflow/trainer#2825)."""
+    """Nodes, which run the ranks, do not use the image of a TrainJob (kubeflow/trainer#2825)."""
     launcher_image = at(shape.job, "trainer").get("image")
     node = shape.replicated_job(kinds.NODE)
     if not launcher_image or node is None or node.of_trainer or node.node is None:
@@ -105,9 +104,9 @@ def other_image(shape: Shape) -> Iterator[Violation]:
 def key(shape: Shape) -> Iterator[Violation]:
     """The launcher's user cannot use the SSH key.
 
-    Trainer mounts the key owned by root with mode 0640 (`MPISSHPrivateKeyFileMode` in `pkg/constants/constants.go`):
-    ssh as root rejects this mode, and other users must be in the file's group. The violation is only advice, because
-    a script may copy the key.
+    Trainer mounts the key owned by root with mode 0640 (`MPISSHPrivateKeyFileMode` in `pkg/constants/constants.go`).
+    ssh as root rejects this mode, and other users must be in the group. A script may copy the key, so violations are
+    advice.
     """
     launcher = shape.replicated_job(kinds.LAUNCHER)
     if launcher is None or launcher.node is None:

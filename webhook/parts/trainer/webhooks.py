@@ -1,4 +1,4 @@
-"""The hooks of the webhook configuration for TrainJobs and for runtimes with an MPI policy."""
+"""The hooks for TrainJobs and for runtimes with an MPI policy."""
 
 from typing import Final
 
@@ -6,10 +6,9 @@ from webhook.client.objects import KubernetesObject
 from webhook.installation.registration import CHANGES, NOT_BEING_DELETED, ClientConfig, make_hook, users_namespaces
 from webhook.parts.trainer import kinds
 
-# The API server sends only MPI runtimes: other kinds of training must not depend on this service.
+# Other kinds of training must not depend on this service.
 OF_MPI: Final = "has(object.spec.mlPolicy) && has(object.spec.mlPolicy.mpi)"
 _OF_JOBS, _OF_RUNTIMES, _OF_CLUSTER = "train-jobs", "training-runtimes", "cluster-training-runtimes"
-# The resource of each hook.
 RESOURCES: Final = {_OF_JOBS: "trainjobs", _OF_RUNTIMES: "trainingruntimes", _OF_CLUSTER: "clustertrainingruntimes"}
 
 

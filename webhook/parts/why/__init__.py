@@ -1,9 +1,8 @@
 """The command `why`: the reason why an existing job does not run, from its status, events and logs.
 
-`reader` reads a job and its objects into a `Sight`. Each module of `causes` finds the causes of one stage, `state`
-computes the job's state, `diagnosis` orders the causes, and `report` prints them. The rules of admission are also
-evaluated for the job: if a rule and the cluster report the same problem, `why` takes the text from the cluster, and
-the field and the fix from the rule.
+`reader` reads a job and its objects, each module of `causes` finds the causes of one stage, and `diagnosis` orders the
+causes. If a rule and the cluster report the same problem, `why` takes the text from the cluster and the fix from the
+rule.
 """
 
 from typing import Final

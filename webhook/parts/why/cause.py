@@ -1,4 +1,4 @@
-"""A cause: one sentence about why a job does not run, its source, and the fix."""
+"""A cause: why a job does not run, the source, and the fix."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
@@ -11,40 +11,33 @@ from webhook.parts.why.limits import MAX_CAUSE_CHARACTERS
 
 
 class Stage(IntEnum):
-    """The stages of a job in order. A problem in one stage can cause all problems in later stages."""
+    """The stages of a job. A problem in one stage can cause problems in later stages."""
 
     DELETION = 1
     OPERATOR = 2
-    """The operator ignores or rejects the job."""
     QUEUE = 3
-    """The job is suspended by its user or by Kueue."""
     CREATION = 4
-    """Pods are not created."""
     SCHEDULING = 5
-    """Pods have no node."""
     START = 6
-    """Containers do not start or soon fail."""
     RUN = 7
-    """The launcher fails."""
     END = 8
-    """The time limit was exceeded."""
     ADMISSION = 9
-    """The rules would reject the job, or warn about it, if it were created now."""
+    """The rules would reject or warn about the job now."""
 
 
 class Cause(msgspec.Struct, frozen=True):
     """A reason why a job does not run."""
 
     id: str
-    """A fixed id for programs, or the rule's id for a cause that only admission reports."""
+    """A fixed id for programs, or the rule's id for a cause from admission."""
     stage: Stage
     text: str
-    """The problem as a sentence without a full stop."""
+    """A sentence without a full stop."""
     where: str
-    """The object that reports the problem, and its field, condition or container."""
+    """The object that reports the problem, and its field or container."""
     fix: str
     rules: frozenset[str] = frozenset()
-    """The rules that report the same problem."""
+    """Rules that report the same problem."""
     passes: bool = False
     """Whether the problem may end without any action."""
 
@@ -55,7 +48,7 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 def merged(causes_by_pod: Iterable[tuple[str, Cause]]) -> Iterator[Cause]:
-    """Each cause once, its text prefixed with the names of the affected pods."""
+    """Merges equal causes of several pods."""
     groups: dict[tuple[str, str], list[tuple[str, Cause]]] = {}
     for pod, cause in causes_by_pod:
         groups.setdefault((cause.id, cause.text), []).append((pod, cause))
@@ -64,11 +57,10 @@ def merged(causes_by_pod: Iterable[tuple[str, Cause]]) -> Iterator[Cause]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """`train-worker-0`, `train-worker-0 and 3 more`."""
+    """A text such as `train-worker-0 and 3 more`."""
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
 def cut(text: str, longest: int = MAX_CAUSE_CHARACTERS) -> str:
-    """The message on one line without the full stop, cut after `longest` characters."""
     line = " ".join(text.split()).rstrip(".")
     return line if len(line) <= longest else f"{line[: longest - 3]}..."

@@ -15,15 +15,15 @@ from webhook.client.access import Access
 def why(*, job: str | None, access: Access, namespace: str | None, policy_namespace: str, output: str) -> NoReturn:
     """Say why a job does not run.
 
-    The first line has the state of the job, and the reason. All causes follow, first those that block the job now, each
-    with its source and the fix: the job's own status, Kueue's Workload and its place in the queue, rejected pods, pods
-    without a node, containers that do not start, the log of a failed launcher, the deadline; and finally the verdict
-    that admission would give the job now.
+    The first line has the state of the job and the reason. All causes follow, each with its source and the fix: the
+    job's own status, Kueue's Workload and its place in the queue, rejected pods, pods without a node, containers that
+    do not start, the log of a failed launcher, the deadline, and the verdict of admission. Causes that block the job
+    now are first.
 
     Without NAME it prints a line for each job of the namespace that does not run.
 
-    It reads what you may read, and no Secret. If you may create pods, missing ones are tried by a dry run, which
-    creates nothing. The last lines name what could not be read.
+    It reads what you may read, and no Secret. If you may create pods, missing pods are tried by a dry run, which
+    creates nothing. The last lines name objects that could not be read.
 
     \b
     Examples:
@@ -46,5 +46,5 @@ def why(*, job: str | None, access: Access, namespace: str | None, policy_namesp
     if job and not job.endswith("/"):
         show(output, job_reports[0].as_text(), job_reports[0].as_json())
     else:
-        show(output, report.overview(job_reports), [each.as_json() for each in job_reports])
-    sys.exit(0 if all(each.good for each in job_reports) else REFUSED)
+        show(output, report.overview(job_reports), [job_report.as_json() for job_report in job_reports])
+    sys.exit(0 if all(job_report.good for job_report in job_reports) else REFUSED)

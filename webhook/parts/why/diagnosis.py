@@ -18,6 +18,7 @@ from webhook.parts.why.state import State, state
 
 FAMILIES: Final[tuple[ModuleType, ...]] = (deletion, operator, queue, creation, scheduling, disruption, start, launcher)
 
+# Rules whose findings name an object.
 BY_NAME: Final = frozenset({"references", "priority", "child-names", "images"})
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 
@@ -27,9 +28,9 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
     state: State
     summary: str
-    """The state as a sentence without a subject, followed by the main cause if there is a cause."""
+    """The state and the main cause as a sentence without a subject."""
     causes: tuple[Cause, ...]
-    """In the order of the stages; causes that only admission reports are last, the worst first."""
+    """In the order of the stages."""
 
     def as_json(self) -> dict[str, Any]:
         causes = [cause.as_json() for cause in self.causes]
@@ -48,7 +49,6 @@ def diagnose(sight: Sight) -> Diagnosis:
     if now is State.RUNS and _is_retried(sight, observed):
         return Diagnosis(now, f"{summary}; before that {cut(causes[0].text, MAX_LINE_CHARACTERS)}", causes)
     fatal = {finding.rule for finding in sight.findings if finding.importance is Importance.FAILS}
-    # If no object in the cluster shows a cause, a finding of admission is the most likely cause.
     blocking = next(iter(observed), None) or next((cause for cause in judged if cause.id in fatal), None)
     if blocking is not None and now is State.FAILED:
         summary = f"failed: {cut(blocking.text, MAX_LINE_CHARACTERS)}"
@@ -58,7 +58,7 @@ def diagnose(sight: Sight) -> Diagnosis:
 
 
 def _is_retried(sight: Sight, observed: list[Cause]) -> bool:
-    """Whether the launcher runs now and its earlier failure is the only problem."""
+    """Whether the launcher's earlier failure is the only problem."""
     newest = loose.text(next(iter(sight.launchers), None), "status", "phase")
     return newest == "Running" and bool(observed) and all(cause.stage is Stage.RUN for cause in observed)
 
@@ -73,19 +73,15 @@ def _with_finding(sight: Sight, cause: Cause) -> tuple[Cause, Judged | None]:
 
 
 def _same(finding: Judged, cause: Cause) -> bool:
-    """Whether the finding and the cause are about the same problem.
-
-    If a finding of a rule in BY_NAME names an object, the cause must name it too. All other findings match.
-    """
+    """Whether both report the same problem. Findings of rules in BY_NAME must name the cause's object."""
     named = _QUOTED.search(finding.message)
     return finding.rule not in BY_NAME or named is None or named[1] in cause.text
 
 
 def _judged(findings: list[Judged]) -> Iterator[Cause]:
-    """Causes that only admission reports, rejections first. Equal findings about several fields are one cause."""
     paths: dict[tuple[str, str, str, bool], list[str]] = {}
-    for each in sorted(findings, key=lambda each: (not each.refuses, each.importance)):
-        paths.setdefault((each.rule, each.message, each.fix, each.refuses), []).append(each.path)
+    for finding in sorted(findings, key=lambda finding: (not finding.refuses, finding.importance)):
+        paths.setdefault((finding.rule, finding.message, finding.fix, finding.refuses), []).append(finding.path)
     for (rule, message, fix, refuses), fields in paths.items():
         verb = "refuse" if refuses else "warn"
         text = f"{message} (admission would {verb} now)"

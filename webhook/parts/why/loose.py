@@ -1,4 +1,4 @@
-"""Access to API objects as unchecked JSON. A missing field and a field of the wrong type give the same result."""
+"""Access to API objects as unchecked JSON. A value of the wrong type counts as missing."""
 
 import re
 from collections.abc import Mapping
@@ -12,43 +12,39 @@ NOTHING: Mapping[str, Any] = {}
 
 
 def at(value: Any, *path: str) -> Any:
-    """The value at the path, or None."""
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
 
 def mapping(value: Any, *path: str) -> Mapping[str, Any]:
-    """The mapping at the path, or an empty mapping."""
-    found = at(value, *path)
-    return found if isinstance(found, Mapping) else NOTHING
+    field = at(value, *path)
+    return field if isinstance(field, Mapping) else NOTHING
 
 
 def items(value: Any, *path: str) -> list[Mapping[str, Any]]:
-    """The mappings in the list at the path; other items are left out."""
-    found = at(value, *path)
-    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
+    field = at(value, *path)
+    return [item for item in field if isinstance(item, Mapping)] if isinstance(field, list) else []
 
 
 def text(value: Any, *path: str) -> str:
-    """The text at the path on one line, or an empty text."""
-    found = at(value, *path)
-    return " ".join(clean(found[:MAX_TEXT_CHARACTERS]).split()) if isinstance(found, str) else ""
+    """The text on one line, or an empty text."""
+    field = at(value, *path)
+    return " ".join(clean(field[:MAX_TEXT_CHARACTERS]).split()) if isinstance(field, str) else ""
 
 
 def clean(raw: str) -> str:
-    """`raw` without colours, control characters and replacement characters for invalid UTF-8."""
+    """Removes colours, control characters and invalid UTF-8."""
     return "".join(char for char in _UNREADABLE.sub("", raw) if char.isprintable() or char.isspace())
 
 
 def number(value: Any, *path: str) -> int | None:
-    """The integer at the path, or None."""
-    found = at(value, *path)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    field = at(value, *path)
+    return field if isinstance(field, int) and not isinstance(field, bool) else None
 
 
 def moment(value: Any, *path: str) -> datetime | None:
-    """The time at the path, UTC if it has no time zone; None if it is missing or not a time."""
+    """The time, in UTC if it has no time zone; None if it is missing or invalid."""
     try:
         parsed = datetime.fromisoformat(text(value, *path))
     except ValueError:
@@ -61,10 +57,8 @@ def name(value: Any) -> str:
 
 
 def condition(value: Any, kind: str) -> Mapping[str, Any]:
-    """The status condition of type `kind`, or an empty mapping."""
-    return next((each for each in items(value, "status", "conditions") if each.get("type") == kind), NOTHING)
+    return next((item for item in items(value, "status", "conditions") if item.get("type") == kind), NOTHING)
 
 
 def holds(value: Any, kind: str) -> bool:
-    """Whether the status condition of type `kind` is True."""
     return condition(value, kind).get("status") == "True"

@@ -1,4 +1,4 @@
-"""The place of a Workload in its queue, in Kueue's order: higher priority first, then older first.
+"""The place of a Workload in its queue: higher priority first, then older first.
 
 Source: Kueue `pkg/cache/queue/cluster_queue.go` (`queueOrderingFunc`).
 """
@@ -11,16 +11,15 @@ from webhook.parts.why.sight import Json, QueuePlace, created
 
 
 def waits(workload: Json) -> bool:
-    """Whether the Workload waits for quota."""
     done = any(loose.holds(workload, kind) for kind in ("QuotaReserved", "Finished"))
     return not done and loose.at(workload, "spec", "active") is not False
 
 
 def place(workload: Json, workloads: Sequence[Json]) -> QueuePlace | None:
-    """The place in the LocalQueue, or None if the Workload does not wait; `workloads` are all in the namespace."""
+    """The Workload's place; None if it does not wait. `workloads` are all Workloads of the namespace."""
     queue = loose.text(workload, "spec", "queueName")
-    waiting = [each for each in workloads if waits(each) and loose.text(each, "spec", "queueName") == queue]
-    names = [loose.name(each) for each in sorted(waiting, key=_order)]
+    waiting = [other for other in workloads if waits(other) and loose.text(other, "spec", "queueName") == queue]
+    names = [loose.name(other) for other in sorted(waiting, key=_order)]
     if loose.name(workload) not in names:
         return None
     return QueuePlace(names.index(loose.name(workload)) + 1, len(names), f"LocalQueue {queue}")

@@ -1,7 +1,4 @@
-"""Reads the objects of one job in a cluster with the user's permissions.
-
-It sends only reads and dry runs of pods, and reads no Secret. It reports objects that the user may not read.
-"""
+"""Reads the objects of one job with the user's permissions. Sends only reads and dry runs, and reads no Secret."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -38,14 +35,13 @@ T = TypeVar("T")
 NODES: Final = "/api/v1/nodes"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 TAIL: Final = {"tailLines": "200", "limitBytes": "131072"}
-"""limitBytes is large because the API server cuts off the end of the log, which is the most useful part."""
+"""`limitBytes` is large: the API server cuts off the end of the log, which is the most useful part."""
 
 Workloads = list[KubernetesObject] | Unread
-"""All Kueue Workloads of a namespace."""
 
 
 async def workloads_of(api: Client, namespace: str) -> Workloads:
-    """Empty if Kueue is not installed."""
+    """All Workloads of a namespace; empty if Kueue is not installed."""
 
     async def read() -> list[KubernetesObject]:
         for version in kueue.API_VERSIONS:
@@ -69,18 +65,21 @@ class SightReader:
     workloads: Workloads
     before_dry_run: Callable[[], None] = lambda: None
     unread: dict[str, str] = field(default_factory=dict)
-    """The reason for each resource that could not be read."""
+    """Resources that could not be read, and why."""
     unjudged: frozenset[str] = frozenset()
-    """Names of resources that the findings do not take into account, because they could not be read."""
+    """Resources that the rules could not take into account."""
 
     async def read(self, job: KubernetesObject) -> Sight:
         name, uid = loose.name(job), loose.text(job, "metadata", "uid")
-        launcher = await self._owned("jobs", f"/apis/batch/v1/namespaces/{self._space}/jobs/{name}-launcher", uid)
+        path = f"/apis/batch/v1/namespaces/{self._space}/jobs/{name}-launcher"
+        launcher = await self._try("jobs", get(self.api, path), None)
+        if _controller(launcher) != uid:
+            launcher = None
         pods = await self._pods(name, {uid, loose.text(launcher, "metadata", "uid")})
         if isinstance(self.workloads, Unread):
             self.unread["workloads"] = self.workloads.reason
         workloads = [] if isinstance(self.workloads, Unread) else self.workloads
-        workload = next((each for each in workloads if _controller(each) == uid), None)
+        workload = next((workload for workload in workloads if _controller(workload) == uid), None)
         events = await self._events(job, [job, launcher or {}, workload or {}], pods)
         return Sight(
             now=self.api.server_time or datetime.now(UTC),
@@ -96,16 +95,13 @@ class SightReader:
             nodes=node_shapes(self.world.cluster),
             cordoned=await self._cordoned(pods, events),
             all_queued=suspends_all(self.world.cluster, self.namespace),
-            unread=dict(self.unread),  # must be last: the lines above add to it
+            unread=dict(self.unread),  # must be last: the calls above add to it
         )
 
     async def _tried(self, job: KubernetesObject, pods: list[KubernetesObject]) -> dict[str, str]:
-        """The API server's rejection of a dry run, for each role whose pods are missing.
-
-        A dry run is needed because the Events about rejected pods expire after an hour.
-        """
+        """The API server's rejections of dry runs by role. Events about rejected pods may have expired."""
         sight = Sight(now=datetime.now(UTC), job=job, pods=pods)
-        if sight.suspended or sight.finished or (sight.launchers and len(sight.workers) >= sight.wanted):
+        if sight.suspended or sight.finished or (sight.launchers and len(sight.workers) >= sight.requested_workers):
             return {}
         try:
             templates = {role.lower(): pod for role, pod in operator_pods.of_job(job, loose.name(job)).items()}
@@ -113,27 +109,21 @@ class SightReader:
             return {}
         if sight.launchers:
             templates.pop(LAUNCHER, None)
-        if len(sight.workers) >= sight.wanted:
+        if len(sight.workers) >= sight.requested_workers:
             templates.pop(WORKER, None)
-        tried = refusals(self.api, self.namespace, templates, before=self.before_dry_run)
-        rejections = await self._try("a dry run of its pods", tried, None)
-        return rejections or {}
+        dry_run = refusals(self.api, self.namespace, templates, before=self.before_dry_run)
+        return await self._try("a dry run of its pods", dry_run, None) or {}
 
     @property
     def _space(self) -> str:
         return quote(self.namespace, safe="")
 
     async def _try(self, resource: str, work: Awaitable[T], default: T) -> T:
-        """The result of `work`, or `default` if the call fails. The failure is recorded in `unread`."""
         result = await attempt(work)
         if isinstance(result, Unread):
             self.unread[resource] = result.reason
             return default
         return result
-
-    async def _owned(self, resource: str, path: str, owner: str) -> KubernetesObject | None:
-        stored = await self._try(resource, get(self.api, path), None)
-        return stored if stored and _controller(stored) == owner else None
 
     async def _pods(self, name: str, owners: set[str]) -> list[KubernetesObject]:
         path = f"/api/v1/namespaces/{self._space}/pods"
@@ -143,16 +133,13 @@ class SightReader:
     async def _events(
         self, job: KubernetesObject, owners: Iterable[Mapping[str, Any]], pods: list[KubernetesObject]
     ) -> list[KubernetesObject]:
-        """Events about the job's objects and its pods that are not ready, and about their volume claims.
-
-        If a pod is not ready, Events about the newest ready pods are read too.
-        """
+        """Events about the job, its pods and their claims. Ready pods are included only if other pods are not ready."""
         unready = [pod for pod in pods if not loose.holds(pod, "Ready")]
         ready = sorted((pod for pod in pods if loose.holds(pod, "Ready")), key=created, reverse=True)
         inspected = [*unready, *ready][:MAX_OBJECTS_READ] if unready else []
         claims = sorted({claim for pod in inspected for claim in claims_of(pod)})[:MAX_OBJECTS_READ]
-        objects = [each for each in (*owners, *inspected) if each]
-        uids = {loose.text(each, "metadata", "uid") for each in objects}
+        objects = [*filter(None, (*owners, *inspected))]
+        uids = {loose.text(existing, "metadata", "uid") for existing in objects}
         events = []
         for name in dict.fromkeys([*map(loose.name, objects), *claims]):
             path = f"/api/v1/namespaces/{self._space}/events"
@@ -160,7 +147,7 @@ class SightReader:
             events += await self._try("events", selected, [])
             if "events" in self.unread:
                 break
-        # Events of a deleted job with the same name are left out. Events of this job's replaced pods are kept.
+        # An earlier job may have had the same name. Events of replaced pods are kept.
         return [
             event
             for event in events
@@ -170,9 +157,9 @@ class SightReader:
         ]
 
     async def _cordoned(self, pods: list[KubernetesObject], events: list[KubernetesObject]) -> list[str]:
-        """Names of all cordoned nodes, read only if a pod was evicted or is gone.
+        """Names of cordoned nodes, read only if a pod was evicted or is gone.
 
-        A failure is not reported: few users may read nodes, and the loss is also recognised without nodes.
+        Few users may read nodes, so failures are not reported.
         """
         uids = {loose.text(pod, "metadata", "uid") for pod in pods}
         gone = (event for event in events if event.get("reason") == SCHEDULED and not _about(event, uids))
@@ -182,9 +169,8 @@ class SightReader:
         return [] if isinstance(nodes, Unread) else [*map(loose.name, nodes)]
 
     async def _logs(self, pods: list[KubernetesObject]) -> dict[str, str]:
-        """The last log lines of failed containers, launchers first; if a launcher failed, also of some workers."""
         failed = [(pod, status) for pod in reversed(pods) if (status := _with_log(pod)) is not None]
-        failed.sort(key=lambda each: pod_is_worker(each[0]))
+        failed.sort(key=lambda container: pod_is_worker(container[0]))
         containers = failed[:MAX_LOGS_READ]
         if containers and not pod_is_worker(containers[0][0]):
             workers = ((pod, loose.items(pod, "status", "containerStatuses")) for pod in pods if pod_is_worker(pod))
@@ -209,10 +195,15 @@ class SightReader:
         self.unjudged = frozenset(view.unknown if self.world.policies is not None else {*view.unknown, POLICIES})
         return [
             Judged(
-                each.rule, each.violation.path, each.violation.message, each.violation.fix, refuses, each.importance[0]
+                rule=finding.rule,
+                path=finding.violation.path,
+                message=finding.violation.message,
+                fix=finding.violation.fix,
+                refuses=refuses,
+                importance=finding.importance[0],
             )
             for refuses, findings in ((True, decision.denied), (False, decision.warned))
-            for each in findings
+            for finding in findings
         ]
 
 
@@ -222,7 +213,7 @@ def _controller(owned: Mapping[str, Any] | None) -> str:
 
 
 def _with_log(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The status of the first container that failed, also before a restart, or of a running init container."""
+    """The status of the first container that has failed, also before a restart, or of a running init container."""
     for status in statuses(pod):
         ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
         runs = loose.mapping(status, "state", "running")

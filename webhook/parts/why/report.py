@@ -12,7 +12,7 @@ from webhook.cli.terminal import DRY_RUN, announcing, bad, caution, counted, fai
 from webhook.client.calls import Client
 from webhook.client.objects import KubernetesObject
 from webhook.parts.why import loose
-from webhook.parts.why.cause import Cause, cut
+from webhook.parts.why.cause import cut
 from webhook.parts.why.diagnosis import Diagnosis, diagnose
 from webhook.parts.why.limits import MAX_JOBS_READ_AT_ONCE, MAX_LINE_CHARACTERS
 from webhook.parts.why.reader import SightReader, workloads_of
@@ -30,11 +30,10 @@ class JobReport:
     sight: Sight
     diagnosis: Diagnosis
     unjudged: Mapping[str, Sequence[str]]
-    """The resources that the rules could not take into account, by the reason why."""
+    """Resources that the rules could not take into account, by the reason."""
 
     @property
     def good(self) -> bool:
-        """Whether the job needs no action."""
         return self.diagnosis.state not in {State.STUCK, State.FAILED}
 
     def headline(self) -> str:
@@ -45,11 +44,13 @@ class JobReport:
         yield self.headline()
         for number, cause in enumerate(self.diagnosis.causes, start=1):
             yield ""
-            yield from _lines(number, cause)
+            yield f"{number}. {printable(cause.text)}"
+            yield f"   seen in: {printable(cause.where)}"
+            yield f"   {caution('to do')}: {printable(cause.fix)}"
         if warnings := self.sight.warnings():
             yield from ("", "warnings of the cluster:")
             yield from (printable(f"   {self._warning(event)}") for event in warnings)
-        notes = [f"not read: {what} ({why})" for what, why in self.sight.unread.items()]
+        notes = [f"not read: {resource} ({why})" for resource, why in self.sight.unread.items()]
         notes += [f"not judged: rules that need {', '.join(names)} ({why})" for why, names in self.unjudged.items()]
         if notes:
             yield ""
@@ -66,7 +67,7 @@ class JobReport:
             "namespace": self.namespace,
             "name": self.sight.name,
             **self.diagnosis.as_json(),
-            "workers": {"wanted": self.sight.wanted, "ready": self.sight.ready},
+            "workers": {"wanted": self.sight.requested_workers, "ready": self.sight.ready_workers},
             "warnings": [
                 {
                     "kind": loose.text(event, "involvedObject", "kind"),
@@ -82,22 +83,15 @@ class JobReport:
         }
 
 
-def _lines(number: int, cause: Cause) -> Iterator[str]:
-    yield f"{number}. {printable(cause.text)}"
-    yield f"   seen in: {printable(cause.where)}"
-    yield f"   {caution('to do')}: {printable(cause.fix)}"
-
-
 def overview(reports: Sequence[JobReport]) -> Iterator[str]:
-    """A line for each job that does not run, and the total."""
-    worst = [each for each in reports if not each.good]
-    yield from (each.headline() for each in worst)
+    worst = [report for report in reports if not report.good]
+    yield from (report.headline() for report in worst)
     more = f": {len(worst)} to fix; `{PROGRAM} why NAME` says what to do." if worst else ", none to look at"
     yield faint(f"{counted(len(reports), 'job')}{more}")
 
 
 async def reports(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobReport]:
-    """The report on the job `name`; ClusterError if it does not exist.
+    """The report on one job; ClusterError if the job does not exist.
 
     Without a name: the reports on all jobs that have not succeeded, the worst first.
     """
@@ -113,5 +107,5 @@ async def reports(api: Client, namespace: str, name: str, policy_namespace: str)
             sight = await reader.read(job)
         return JobReport(namespace, sight, diagnose(sight), world.reasons(reader.unjudged))
 
-    read = await asyncio.gather(*map(report, jobs))
-    return sorted(read, key=lambda each: (WORST_FIRST.index(each.diagnosis.state), each.sight.name))
+    job_reports = await asyncio.gather(*map(report, jobs))
+    return sorted(job_reports, key=lambda report: (WORST_FIRST.index(report.diagnosis.state), report.sight.name))

@@ -23,7 +23,7 @@ ROLE: Final = "training.kubeflow.org/job-role"
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A rule's finding about the job as if it were created now."""
+    """A rule's finding about the job."""
 
     rule: str
     path: str
@@ -40,35 +40,32 @@ class QueuePlace(msgspec.Struct, frozen=True):
     """The first is 1."""
     of: int
     queue: str
-    """The kind and the name of the queue."""
+    """Kind and name."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """A job and its objects. Objects that could not be read are empty, and `unread` has the reason."""
+    """A job and its objects. Unreadable objects are empty."""
 
     now: datetime
     job: Json
     findings: Sequence[Judged] = ()
     launcher: Json | None = None
-    """The batch Job of the launcher."""
     pods: Sequence[Json] = ()
     workload: Json | None = None
-    """Kueue's Workload for the job."""
     place: QueuePlace | None = None
     events: Sequence[Json] = ()
     logs: Mapping[str, str] = field(default_factory=dict)
-    """The last log lines of some containers by the pod's name."""
+    """The last log lines by pod."""
     tried: Mapping[str, str] = field(default_factory=dict)
-    """The API server's rejection of a dry run by the role of the missing pods."""
+    """The API server's rejections of dry runs by role."""
     nodes: Collection[NodeShape] = ()
-    """The different shapes of nodes in the cluster."""
     cordoned: Collection[str] = ()
-    """The names of cordoned nodes; read only if pods of the job are gone or were evicted."""
+    """Names of cordoned nodes, read only if pods are gone or were evicted."""
     all_queued: bool = False
-    """Whether Kueue suspends every job of the namespace, even a job without a queue name."""
+    """Whether Kueue suspends all jobs of the namespace, even without a queue."""
     unread: Mapping[str, str] = field(default_factory=dict)
-    """The reason for each resource that could not be read, by the resource's name."""
+    """Resources that could not be read, and why."""
 
     @property
     def name(self) -> str:
@@ -76,7 +73,6 @@ class Sight:
 
     @property
     def queue(self) -> str:
-        """The LocalQueue from the job's label."""
         return loose.text(self.job, "metadata", "labels", kueue.QUEUE_NAME)
 
     @property
@@ -84,13 +80,11 @@ class Sight:
         return loose.at(self.job, "spec", "runPolicy", "suspend") is True
 
     @property
-    def wanted(self) -> int:
-        """The number of workers in its spec."""
+    def requested_workers(self) -> int:
         return loose.number(self.job, "spec", "mpiReplicaSpecs", "Worker", "replicas") or 0
 
     @property
-    def ready(self) -> int:
-        """The number of ready workers."""
+    def ready_workers(self) -> int:
         return sum(loose.holds(pod, "Ready") for pod in self.workers)
 
     @property
@@ -100,7 +94,6 @@ class Sight:
 
     @cached_property
     def workers(self) -> list[Json]:
-        """The pods of workers, sorted by name."""
         return self._of_role(WORKER)
 
     @cached_property
@@ -110,17 +103,16 @@ class Sight:
 
     @property
     def current(self) -> list[Json]:
-        """All workers and the newest launcher."""
         return [*self.workers, *self.launchers[:1]]
 
     def events_about(self, name: str, *reasons: str) -> Iterator[Json]:
-        """Events about objects with this name, the newest first; only events with these `reasons` if there are any."""
+        """Events about this object, the newest first; only events with one of the `reasons`, if given."""
         about = (event for event in self.events if loose.text(event, "involvedObject", "name") == name)
-        found = [event for event in about if not reasons or event.get("reason") in reasons]
-        return iter(sorted(found, key=happened, reverse=True))
+        selected = [event for event in about if not reasons or event.get("reason") in reasons]
+        return iter(sorted(selected, key=happened, reverse=True))
 
     def warnings(self) -> list[Json]:
-        """The newest Warning events, one for each reason and object."""
+        """The newest Warning event for each reason and object."""
         newest: dict[tuple[str, str], Json] = {}
         for event in sorted(self.events, key=happened, reverse=True):
             if event.get("type") == "Warning":
@@ -128,17 +120,15 @@ class Sight:
         return list(newest.values())[:MAX_EVENTS_SHOWN]
 
     def since(self, moment: datetime) -> str:
-        """The time since the moment, in words."""
         return span(moment, self.now)
 
     def finding(self, rules: Iterable[str]) -> Judged | None:
-        """The worst finding of these rules."""
-        found = [each for each in self.findings if each.rule in rules]
-        return min(found, key=lambda each: (not each.refuses, each.importance), default=None)
+        findings = [finding for finding in self.findings if finding.rule in rules]
+        return min(findings, key=lambda finding: (not finding.refuses, finding.importance), default=None)
 
     def _of_role(self, role: str) -> list[Json]:
-        found = [pod for pod in self.pods if loose.text(pod, "metadata", "labels", ROLE) == role]
-        return sorted(found, key=lambda pod: (len(loose.name(pod)), loose.name(pod)))
+        pods = [pod for pod in self.pods if loose.text(pod, "metadata", "labels", ROLE) == role]
+        return sorted(pods, key=lambda pod: (len(loose.name(pod)), loose.name(pod)))
 
 
 def created(value: Json) -> datetime:
@@ -147,7 +137,6 @@ def created(value: Json) -> datetime:
 
 
 def happened(event: Json) -> datetime:
-    """The time when the event last happened."""
     paths = (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",))
     return next(filter(None, (loose.moment(event, *path) for path in paths)), created(event))
 

@@ -1,4 +1,4 @@
-"""The state of a job, computed from the status of the job and of its pods."""
+"""The state of a job, from the job's and its pods' status."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -12,10 +12,10 @@ from webhook.predict import deadlines
 
 
 class State(StrEnum):
-    """The state of a job."""
+    """A job's state."""
 
     STARTS = "starting"
-    """The job was created, and no problem is visible."""
+    """No problem is visible yet."""
     STUCK = "stuck"
     RUNS = "running"
     SUCCEEDED = "succeeded"
@@ -28,7 +28,7 @@ def state(sight: Sight) -> tuple[State, str]:
         return State.SUCCEEDED, f"succeeded{_after(sight)}"
     if sight.finished == "Failed":
         return State.FAILED, f"failed{_after(sight)}"
-    workers = f"{sight.ready} of {sight.wanted} workers ready"
+    workers = f"{sight.ready_workers} of {sight.requested_workers} workers ready"
     begun = loose.moment(loose.condition(sight.job, "Running"), "lastTransitionTime")
     if loose.holds(sight.job, "Running") and not sight.suspended:
         since = f" since {_shown(begun)} ({sight.since(begun)})" if begun else ""

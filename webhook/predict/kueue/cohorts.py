@@ -1,8 +1,7 @@
-"""The maximum of a flavor that a ClusterQueue could ever get: its quota and the quota it can borrow from its cohort.
+"""The maximum of a flavor that a ClusterQueue can get: its own quota, and what it can borrow from its cohort.
 
-As in kueue `pkg/cache/scheduler/resource_node.go`: each node of the tree (a ClusterQueue or a Cohort) keeps the part of
-its quota above its lending limit and gives the rest to its parent. A node gets at most its quota plus its borrowing
-limit.
+As in kueue `pkg/cache/scheduler/resource_node.go`: ClusterQueues and Cohorts form a tree. A node keeps its quota above
+its lending limit and lends the rest to its parent. A node gets at most its quota plus its borrowing limit.
 """
 
 from collections import Counter
@@ -18,10 +17,7 @@ _NOTHING = Quota()
 
 
 def within_reach(view: ClusterView, queue: ClusterQueue, pair: FlavorResource) -> int:
-    """The maximum that the ClusterQueue can get when nothing is in use; UNLIMITED if that is unknown.
-
-    The search visits all cohorts of the tree, so call it only if a request exceeds the ClusterQueue's nominal quota.
-    """
+    """The maximum when nothing is in use; UNLIMITED if unknown. Visits all cohorts of the tree, which is slow."""
     own = queue.quotas.get(pair, _NOTHING)
     if not queue.cohort:
         return own.nominal
@@ -43,12 +39,11 @@ def _reach(quota: Quota, subtree: int, of_parent: int) -> int:
 
 
 def _kept(quota: Quota, subtree: int) -> int:
-    """The amount that the node does not lend."""
     return 0 if quota.lending_limit is None else max(0, minus(subtree, quota.lending_limit))
 
 
 def _ancestors(view: ClusterView, cohort: str) -> list[str] | Unknown:
-    """The names from this cohort up to the root; UNKNOWN also for a cycle, in which Kueue stops all queues."""
+    """The names from this cohort up to the root. Also UNKNOWN for a cycle, because Kueue then stops all queues."""
     path: list[str] = []
     while cohort:
         if cohort in path:
@@ -62,12 +57,12 @@ def _ancestors(view: ClusterView, cohort: str) -> list[str] | Unknown:
 
 
 def _subtrees(view: ClusterView, root: str, pair: FlavorResource) -> Mapping[str, int] | Unknown:
-    """By cohort of the tree, its quota and the quota that its queues and child cohorts lend."""
+    """By cohort of the tree: its quota, with the quota that its queues and child cohorts lend."""
     children, members = view.groups(COHORTS), view.groups(CLUSTER_QUEUES)
     if children is UNKNOWN or members is UNKNOWN:
         return UNKNOWN
     order = [root]
-    for name in order:  # the list grows, but not forever: each cohort has one parent, and the root has none
+    for name in order:  # the list grows, but each cohort is added once: it has one parent, and the root has none
         order += children.get(name, {})
     total: dict[str, int] = {}
     for name in reversed(order):
@@ -89,7 +84,6 @@ class _Lent:
         return min(self._total[pair], UNLIMITED)
 
     def changed(self, old: ClusterQueue | None, new: ClusterQueue | None) -> None:
-        """A ClusterQueue was added, changed or removed."""
         for queue, step in ((old, -1), (new, 1)):
             for pair, quota in queue.quotas.items() if queue is not None else ():
                 self._total[pair] += step * minus(quota.nominal, _kept(quota, quota.nominal))
@@ -98,7 +92,7 @@ class _Lent:
         return _Lent(self._total.copy())
 
 
-def _counted(queues: Mapping[str, ClusterQueue]) -> _Lent:
+def _summed(queues: Mapping[str, ClusterQueue]) -> _Lent:
     lent = _Lent(Counter())
     for queue in queues.values():
         lent.changed(None, queue)
@@ -106,10 +100,10 @@ def _counted(queues: Mapping[str, ClusterQueue]) -> _Lent:
 
 
 def _lent(queues: Mapping[str, ClusterQueue]) -> _Lent:
-    """Computed once per cohort and then updated, because a cohort may have thousands of ClusterQueues."""
-    return queues.derived(_counted) if isinstance(queues, Group) else _counted(queues)
+    # A cohort may have thousands of ClusterQueues, so the sum is computed once and then updated.
+    return queues.derived(_summed) if isinstance(queues, Group) else _summed(queues)
 
 
 def _quota(view: ClusterView, cohort: str, pair: FlavorResource) -> Quota:
-    known = view.get(COHORTS, cohort)
-    return known.quotas.get(pair, _NOTHING) if isinstance(known, Cohort) else _NOTHING
+    stored = view.get(COHORTS, cohort)
+    return stored.quotas.get(pair, _NOTHING) if isinstance(stored, Cohort) else _NOTHING

@@ -1,4 +1,4 @@
-"""Whether a ClusterQueue has quota for a resource. Kueue never admits a job that requests a resource without quota.
+"""Kueue never admits a job that requests a resource without quota in its ClusterQueue.
 
 As in kueue `pkg/scheduler/flavorassigner/flavorassigner.go` (`resource X unavailable in ClusterQueue`).
 """

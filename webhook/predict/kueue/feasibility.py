@@ -1,9 +1,8 @@
-"""Whether a ClusterQueue could admit a job's pod sets if it were empty.
+"""Predicts if a ClusterQueue could admit a job's pod sets when nothing else uses it.
 
-Kueue gives each pod set one flavor for all resources of a resource group: the first flavor that fits. It never revises
-a choice (kueue `pkg/scheduler/flavorassigner/flavorassigner.go`, `assignFlavors`). So if no combination of flavors has
-enough quota, Kueue never admits the job. If a combination fits, Kueue may still not find it, for example because the
-launcher got the flavor that the workers need.
+Kueue gives each pod set one flavor for all resources of a resource group: the first flavor that fits. Kueue never
+revises a choice (kueue `pkg/scheduler/flavorassigner/flavorassigner.go`, `assignFlavors`). If no combination of flavors
+has enough quota, Kueue never admits the job. If a combination has enough, Kueue may still not find it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +21,6 @@ from webhook.cluster.view import Answer, ClusterView
 from webhook.predict.kueue.cohorts import within_reach
 from webhook.predict.kueue.flavors import Mismatch, mismatch, topology_mismatch
 from webhook.predict.kueue.pod_sets import PodSet
-from webhook.predict.kueue.topology import TopologyRequest
 
 _PODS: Final = "pods"
 _NOTHING: Final = Quota()
@@ -36,24 +34,26 @@ class Token(StrEnum):
 
 
 class FlavorShortage(msgspec.Struct, frozen=True):
-    """The request exceeds the most that a flavor can have; `before` is the amount that earlier pod sets use."""
+    """A request that exceeds the maximum amount of a flavor; `before` is the amount that earlier pod sets use."""
 
     pair: FlavorResource
     before: int
-    asked: int
+    requested: int
     capacity: int
 
 
 class Obstacle(msgspec.Struct, frozen=True):
-    """Why a pod set can never be admitted: no quota for the resource `unavailable`, or the fault of each flavor."""
+    """Why a pod set can never be admitted."""
 
     pod_set: PodSet
     unavailable: str | None = None
+    """A requested resource without quota."""
     mismatches: tuple[Mismatch, ...] = ()
     shortages: tuple[FlavorShortage, ...] = ()
     several_topologies: tuple[str, ...] = ()
+    """Flavors of several topologies, if the pods would need all of them."""
     of_topologies: tuple[str, ...] = ()
-    """If not empty: the resources of the topology-aware flavors, none of which the pods request."""
+    """The resources of the flavors with a topology, if the pods request none of them."""
 
     @property
     def token(self) -> Token:
@@ -61,7 +61,7 @@ class Obstacle(msgspec.Struct, frozen=True):
 
 
 class _Unit(msgspec.Struct, frozen=True):
-    """Pod sets that get the same flavors, and their total request."""
+    """Pod sets that get the same flavors."""
 
     pod_sets: tuple[PodSet, ...]
     total: Mapping[str, int]
@@ -70,8 +70,8 @@ class _Unit(msgspec.Struct, frozen=True):
     def of(cls, pod_sets: Iterable[PodSet], *, count_pods: bool) -> "_Unit":
         members = tuple(pod_sets)
         total: dict[str, int] = {}
-        for each in members:
-            for name, value in {**each.total, **({_PODS: each.count} if count_pods else {})}.items():
+        for pods in members:
+            for name, value in {**pods.total, **({_PODS: pods.count} if count_pods else {})}.items():
                 total[name] = plus(total.get(name, 0), value)
         return cls(members, total)
 
@@ -84,19 +84,19 @@ def obstacles(
     view: ClusterView, queue: ClusterQueue, pod_sets: Sequence[PodSet], config: KueueConfig
 ) -> Iterator[Obstacle]:
     """Why the ClusterQueue can never admit the pod sets; empty if they may fit, or if that is unknown."""
-    covered = {name: group for group in queue.groups for name in group.covered}
-    units = [_Unit.of(each, count_pods=_PODS in covered) for each in _units(pod_sets)]
+    covered = {name for group in queue.groups for name in group.covered}
+    units = [_Unit.of(members, count_pods=_PODS in covered) for members in _units(pod_sets)]
     flavors: dict[str, ResourceFlavor | Answer] = {}
     for name in (name for group in queue.groups for name in group.flavors):
         flavor = view.get(RESOURCE_FLAVORS, name)
         flavors[name] = flavor
     # A flavor that is unknown or missing may have a topology.
-    only_topologies = all(not isinstance(each, ResourceFlavor) or each.topology for each in flavors.values())
+    only_topologies = all(not isinstance(flavor, ResourceFlavor) or flavor.topology for flavor in flavors.values())
     search = _Search(view, queue, config, flavors, only_topologies)
     for unit in units:
         for name, value in unit.total.items():
             if value and name not in covered and not config.ignores_undeclared:
-                pod_set = next(each for each in unit.pod_sets if each.each.get(name))
+                pod_set = next(pods for pods in unit.pod_sets if pods.requests.get(name))
                 yield Obstacle(pod_set, unavailable=name)
         yield from search.topologies(unit)
     for group in queue.groups:
@@ -104,10 +104,9 @@ def obstacles(
 
 
 def _units(pod_sets: Sequence[PodSet]) -> Iterable[Sequence[PodSet]]:
-    """The pod sets, grouped by the name of their pod set group."""
     together: dict[str, list[PodSet]] = {}
-    for index, each in enumerate(pod_sets):
-        together.setdefault(each.topology.group or str(index), []).append(each)
+    for index, pods in enumerate(pod_sets):
+        together.setdefault(pods.topology.group or str(index), []).append(pods)
     return together.values()
 
 
@@ -121,9 +120,8 @@ class _Search:
     reach: dict[FlavorResource, int] = field(default_factory=dict)
 
     def group(self, group: Group, units: Sequence[_Unit]) -> Iterator[Obstacle]:
-        """Why every combination of the group's flavors fails for the units."""
         if not group.flavors:
-            return  # Kueue's schema requires a flavor, but a policy file may have none
+            return  # a ClusterQueue from a file need not comply with Kueue's schema, which requires a flavor
         choices: list[list[str]] = []
         for unit in units:
             requests = {name: value for name, value in unit.total.items() if name in group.covered}
@@ -153,7 +151,7 @@ class _Search:
             yield preferred
 
     def topologies(self, unit: _Unit) -> Iterator[Obstacle]:
-        """A pod set gets exactly one flavor with a topology, so it must request resources of exactly one such group.
+        """A pod set must request resources of exactly one group whose flavors have a topology.
 
         kueue `pkg/scheduler/flavorassigner/tas_flavorassigner.go` (`onlyTASFlavor`).
         """
@@ -164,20 +162,19 @@ class _Search:
         for pod_set in unit.pod_sets:
             if not (pod_set.topology.explicit or self.only_topologies):
                 continue
-            names = [group.flavors[0] for group in aware if pod_set.each.keys() & group.covered]
+            names = [group.flavors[0] for group in aware if pod_set.requests.keys() & group.covered]
             if len(names) > 1:
                 yield Obstacle(pod_set, several_topologies=tuple(names))
             certain = pod_set.certain and (pod_set.topology.explicit or len(aware) == len(self.queue.groups))
-            if certain and not pod_set.each and covered and _PODS not in covered:
+            if certain and not pod_set.requests and covered and _PODS not in covered:
                 yield Obstacle(pod_set, of_topologies=tuple(covered))
 
     def _has_topology(self, group: Group) -> bool:
-        """Whether each flavor of the group certainly has a topology."""
-        usable = [self.flavors[name] for name in group.flavors]
-        return bool(usable) and all(isinstance(each, ResourceFlavor) and each.topology for each in usable)
+        flavors = [self.flavors[name] for name in group.flavors]
+        return bool(flavors) and all(isinstance(flavor, ResourceFlavor) and flavor.topology for flavor in flavors)
 
     def _together(self, group: Group, units: Sequence[_Unit], choice: Sequence[str]) -> Obstacle | None:
-        """The first unit whose flavor has too little quota left after the earlier units."""
+        """Each unit uses quota that later units cannot use."""
         used: dict[FlavorResource, int] = {}
         for unit, flavor in zip(units, choice, strict=True):
             requests = {name: value for name, value in unit.total.items() if name in group.covered}
@@ -195,7 +192,7 @@ class _Search:
             pair = FlavorResource(flavor, name)
             before = used.get(pair, 0)
             total = plus(before, value)
-            # The nominal quota of the queue is always available; the cohort matters only above it.
+            # The cohort matters only above the queue's nominal quota, which is always available.
             if total > self.queue.quotas.get(pair, _NOTHING).nominal:
                 if pair not in self.reach:
                     self.reach[pair] = within_reach(self.view, self.queue, pair)
@@ -209,15 +206,13 @@ class _Search:
         if not isinstance(flavor, ResourceFlavor):
             return None
         for pod_set in unit.pod_sets:
-            overlaps = bool(pod_set.each.keys() & group.covered)
+            overlaps = bool(pod_set.requests.keys() & group.covered)
             other = mismatch(pod_set.template, flavor)
-            if wrong := self._topology_mismatch(pod_set.topology, flavor, overlaps):
+            wrong = self.config.topology_aware is True and topology_mismatch(
+                self.view, pod_set.topology, flavor, only_topologies=self.only_topologies, overlaps=overlaps
+            )
+            if wrong:
                 return wrong._replace(fix="") if other else wrong
             if other:
                 return other
         return None
-
-    def _topology_mismatch(self, request: TopologyRequest, flavor: ResourceFlavor, overlaps: bool) -> Mismatch | None:
-        if self.config.topology_aware is not True:
-            return None
-        return topology_mismatch(self.view, request, flavor, only_topologies=self.only_topologies, overlaps=overlaps)

@@ -1,4 +1,4 @@
-"""Whether pods can get a flavor at all, whatever its quota (kueue `flavorassigner.go`, `checkFlavorForPodSets`)."""
+"""Why pods cannot get a flavor, whatever its quota (kueue `flavorassigner.go`, `checkFlavorForPodSets`)."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -23,7 +23,7 @@ class TemplatePart(Enum):
 
 
 class Mismatch(NamedTuple):
-    """Why pods do not fit a flavor, in Kueue's words; `fix` is empty unless a single change makes them fit."""
+    """Why pods do not fit a flavor. `message` is Kueue's; `fix` is empty unless one change makes the pods fit."""
 
     flavor: str
     part: TemplatePart
@@ -32,7 +32,7 @@ class Mismatch(NamedTuple):
 
 
 def mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch | None:
-    """Why pods do not fit the flavor's taints, or else its labels. Only label keys that the flavor has are compared."""
+    """Compares taints, then the labels that the flavor has."""
     tolerations = (*((template.spec and template.spec.tolerations) or ()), *flavor.tolerations)
     labels = _label_mismatch(template, flavor)
     if repelling := taints.untolerated(flavor.taints, tolerations):
@@ -56,18 +56,20 @@ def _label_mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch |
 
 
 def _any_term_holds(template: PodTemplate, labels: Mapping[str, str]) -> bool:
-    """Whether a required term matches. A term without any of the flavor's label keys always matches."""
-    terms = template.node_terms
-    relevant = [[one for one in term.match_expressions or () if one.key in labels] for term in terms]
-    return not all(relevant) or not terms or any(all(satisfies(labels, one) for one in term) for term in relevant)
+    """True if a required term matches. A term without any of the flavor's label keys always matches."""
+    relevant = [
+        [requirement for requirement in term.match_expressions or () if requirement.key in labels]
+        for term in template.node_terms
+    ]
+    return not relevant or any(all(satisfies(labels, requirement) for requirement in term) for term in relevant)
 
 
 def topology_mismatch(
     view: ClusterView, request: TopologyRequest, flavor: ResourceFlavor, *, only_topologies: bool, overlaps: bool
 ) -> Mismatch | None:
-    """A flavor with a topology takes only pod sets that request a topology, a flavor without one only other pod sets.
+    """A flavor with a topology takes only pod sets that request a topology; other flavors take the other pod sets.
 
-    `only_topologies`: every flavor of the ClusterQueue has a topology, so the pod set need not request one.
+    `only_topologies`: every flavor of the ClusterQueue has a topology, so pod sets need not request one.
     `overlaps`: the pod set itself requests a resource of the flavor's group.
     """
     if not request.explicit:

@@ -1,4 +1,4 @@
-"""Whether Kueue manages the jobs of a namespace (kueue `pkg/controller/jobframework/{reconciler,setup}.go`)."""
+"""Predicts if Kueue manages the jobs of a namespace (kueue `pkg/controller/jobframework/{reconciler,setup}.go`)."""
 
 from enum import Enum
 from typing import Final
@@ -11,7 +11,7 @@ from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 from webhook.predict import other_jobs
 
-# Every namespace in a cluster has this label, but a namespace in a file may lack it.
+# A namespace that comes from a file may lack this label, which every namespace in a cluster has.
 _NAME: Final = "kubernetes.io/metadata.name"
 
 
@@ -23,7 +23,7 @@ class Unmanaged(Enum):
 
 
 def is_there(view: ClusterView) -> bool:
-    """Whether Kueue is certainly installed: its API or its configuration is visible."""
+    """True if Kueue is certainly installed: its API or its configuration is visible."""
     return view.all(LOCAL_QUEUES) is not UNKNOWN or configuration(view) is not UNKNOWN
 
 
@@ -51,19 +51,18 @@ def unmanaged(view: ClusterView, namespace: str, framework: str = FRAMEWORK) -> 
 
 
 def manages(view: ClusterView, namespace: str, framework: str = FRAMEWORK) -> bool | Unknown:
-    """Whether Kueue manages jobs with a queue in this namespace."""
     reason = unmanaged(view, namespace, framework)
     return UNKNOWN if reason is UNKNOWN else reason is None
 
 
 def framework(job: MPIJob) -> str:
-    """The job's kind in Kueue's list of frameworks."""
+    """The name of the job's kind in Kueue's list of frameworks."""
     other = other_jobs.of_job(job)
     return other.framework if other else FRAMEWORK
 
 
 def suspends_all(view: ClusterView, namespace: str) -> bool:
-    """Whether Kueue certainly suspends every job in this namespace, including jobs without a queue."""
+    """True if Kueue certainly suspends every job in this namespace, including jobs without a queue."""
     config, labels = configuration(view), namespace_labels(view, namespace)
     if config is UNKNOWN or labels is UNKNOWN:
         return False
@@ -71,10 +70,10 @@ def suspends_all(view: ClusterView, namespace: str) -> bool:
 
 
 def suspends(view: ClusterView, namespace: str, job: MPIJob, *, queued: bool) -> bool:
-    """Whether Kueue's webhook suspends a new job (kueue `jobframework/utils.go`, `WorkloadShouldBeSuspended`).
+    """True if Kueue's webhook suspends a new job (kueue `jobframework/utils.go`, `WorkloadShouldBeSuspended`).
 
     `queued`: the job names a queue, or Kueue gives it one. If Kueue's configuration is unknown, Kueue is assumed to
-    manage MPIJobs. Kueue may start a job with an owner at once.
+    manage MPIJobs. False for a job with an owner, because Kueue may start it at once.
     """
     if job.owned:
         return False
@@ -84,6 +83,5 @@ def suspends(view: ClusterView, namespace: str, job: MPIJob, *, queued: bool) ->
 
 
 def namespace_labels(view: ClusterView, namespace: str) -> dict[str, str] | Unknown:
-    """The namespace's labels, including the label with its name."""
-    known = view.get(NAMESPACES, namespace)
-    return {_NAME: namespace, **known.labels} if isinstance(known, Namespace) else UNKNOWN
+    stored = view.get(NAMESPACES, namespace)
+    return {_NAME: namespace, **stored.labels} if isinstance(stored, Namespace) else UNKNOWN

@@ -22,31 +22,31 @@ _ALLOWED_FLAVORS: Final = PREFIX + "workload-allowed-resource-flavors"
 
 
 class PodSet(msgspec.Struct, frozen=True):
-    """Pods of one role. `each` has the certain requests of one pod by resource, in Kueue's units."""
+    """Pods of one role. `requests` are the certain requests of one pod, in Kueue's units."""
 
     role: str
     path: str
     count: int
-    each: Mapping[str, int]
+    requests: Mapping[str, int]
     template: PodTemplate
     topology: TopologyRequest
     certain: bool = True
-    """False if Kueue may add resources that are not in `each`."""
+    """False if Kueue may count resources that are not in `requests`."""
 
     @property
     def total(self) -> dict[str, int]:
-        return {name: min(value * self.count, UNLIMITED) for name, value in self.each.items()}
+        return {name: min(value * self.count, UNLIMITED) for name, value in self.requests.items()}
 
     def scaled(self, count: int) -> "PodSet":
         return replace(self, count=count)
 
-    def with_each(self, resource: str, value: int) -> "PodSet":
-        """The same pods, with `value` as each pod's request for `resource`."""
-        return replace(self, each={**self.each, resource: value}) if resource in self.each else self
+    def with_request(self, resource: str, value: int) -> "PodSet":
+        """The same pods with another request for `resource`, if they request it."""
+        return replace(self, requests={**self.requests, resource: value}) if resource in self.requests else self
 
 
 def pod_sets(job: MPIJob, ctx: Context, config: KueueConfig) -> tuple[PodSet, ...] | None:
-    """Launcher, then Worker; None if they cannot be computed, as for copies from other clusters."""
+    """The launcher, then the workers; None if they cannot be computed, as for jobs copied from other clusters."""
     if job.run_policy.managed_by == MULTIKUEUE or _ALLOWED_FLAVORS in job.annotations:
         return None
     if any(key in job.labels or key in job.annotations for key in FOREIGN):
@@ -56,15 +56,14 @@ def pod_sets(job: MPIJob, ctx: Context, config: KueueConfig) -> tuple[PodSet, ..
         topology = TopologyRequest.of(pods.template.annotations)
         if topology is None or (pods.template.spec and pods.template.spec.resource_claims):
             return None
-        each = {name: amount(name, value) for name, value in pods.requests.items() if not config.leaves_out(name)}
+        requests = {name: amount(name, value) for name, value in pods.requests.items() if not config.leaves_out(name)}
         counted = (name for name in pods.requests if not name.startswith(config.excluded_prefixes))
-        certain = pods.certain and all(name in each for name in counted)
-        result.append(PodSet(pods.role, pods.path, pods.count, each, pods.template, topology, certain))
+        certain = pods.certain and all(name in requests for name in counted)
+        result.append(PodSet(pods.role, pods.path, pods.count, requests, pods.template, topology, certain))
     return tuple(result)
 
 
 def _counted(job: MPIJob, ctx: Context) -> MPIJob:
-    """The job with one worker if its Worker has no `replicas`."""
     if job.worker is None or job.workers:
         return job
     written = mpijob.decode(ctx.document).worker

@@ -1,4 +1,4 @@
-"""The class that sets a job's priority in Kueue. If it is missing, Kueue creates no Workload and the job waits.
+"""The classes that set a job's priority in Kueue. If a class does not exist, the job waits without a Workload.
 
 As in kueue `pkg/controller/jobs/mpijob/mpijob_controller.go` (`PriorityClass`) and `jobframework`
 (`ExtractPriority`).
@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.mpijob import MPIJob
-from webhook.cluster.resource import Resource, T
-from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES
 from webhook.cluster.resources.workload_priority_classes import WORKLOAD_PRIORITY_CLASSES
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, Unknown
-from webhook.predict.pod_priority import BUILT_IN
+from webhook.predict.pod_priority import class_of_pods
 
 SCHEDULING_POLICY: Final = "spec.runPolicy.schedulingPolicy.priorityClass"
 
@@ -29,13 +27,10 @@ def priority_classes(job: MPIJob) -> Iterator[tuple[str, str]]:
 
 
 def has_class(view: ClusterView, name: str) -> bool | Unknown:
-    return name in BUILT_IN or _exists(view, PRIORITY_CLASSES, name)
+    priority_class = class_of_pods(view, name)
+    return UNKNOWN if priority_class is UNKNOWN else priority_class is not None
 
 
 def has_workload_class(view: ClusterView, name: str) -> bool | Unknown:
-    return _exists(view, WORKLOAD_PRIORITY_CLASSES, name)
-
-
-def _exists(view: ClusterView, classes: Resource[str, T], name: str) -> bool | Unknown:
-    known = view.get(classes, name)
-    return UNKNOWN if known is UNKNOWN else known is not ABSENT
+    stored = view.get(WORKLOAD_PRIORITY_CLASSES, name)
+    return UNKNOWN if stored is UNKNOWN else stored is not ABSENT

@@ -22,7 +22,7 @@ DEFAULT: Final = "default"
 
 
 class State(Enum):
-    """Why a queue takes no job, in Kueue's words where Kueue reports the reason."""
+    """Why a queue takes no job. The value is Kueue's message where Kueue has one."""
 
     ABSENT = "LocalQueue {name} doesn't exist"
     STOPPED = "LocalQueue {name} is stopped ({detail})"  # by an administrator, who may resume it
@@ -33,19 +33,18 @@ class State(Enum):
 
 
 class QueueFault(msgspec.Struct, frozen=True):
-    """Why a queue takes no job; `detail` is the queue's stop policy, or Kueue's reason."""
+    """`detail` is the queue's stop policy, or Kueue's reason."""
 
     state: State
     cluster_queue: str = ""
     detail: str = ""
 
     def in_words(self, name: str) -> str:
-        """The fault of the LocalQueue `name`."""
         return self.state.value.format(name=name, cluster_queue=self.cluster_queue, detail=self.detail)
 
 
 def fault(view: ClusterView, namespace: str, name: str) -> QueueFault | None:
-    """Why the LocalQueue takes no jobs; None if it takes jobs, or if that is unknown."""
+    """None if the LocalQueue takes jobs, or if unknown."""
     queue = view.get(LOCAL_QUEUES, (namespace, name))
     if queue is ABSENT:
         return QueueFault(State.ABSENT)
@@ -53,7 +52,7 @@ def fault(view: ClusterView, namespace: str, name: str) -> QueueFault | None:
 
 
 def takes_jobs(view: ClusterView, namespace: str, name: str) -> bool:
-    """Whether the LocalQueue certainly takes jobs."""
+    """True if the LocalQueue certainly takes jobs."""
     queue = view.get(LOCAL_QUEUES, (namespace, name))
     if not isinstance(queue, LocalQueue) or not queue.active or _fault(view, queue) is not None:
         return False
@@ -61,7 +60,7 @@ def takes_jobs(view: ClusterView, namespace: str, name: str) -> bool:
 
 
 def of_namespace(view: ClusterView, namespace: str) -> str:
-    """The LocalQueue for jobs without a queue: `default`, else the only one; empty if it is uncertain."""
+    """The LocalQueue for jobs without a queue: `default`, or else the only one. Empty if that is uncertain."""
     local_queues = view.within(LOCAL_QUEUES, namespace)
     if local_queues is UNKNOWN:
         return ""
@@ -73,9 +72,9 @@ def of_namespace(view: ClusterView, namespace: str) -> str:
 def of_job(view: ClusterView, namespace: str, label: object) -> str | Unknown:
     """The LocalQueue of a job with this label after Kueue's webhook has run; empty if the job has no queue.
 
-    Kueue puts a job without a queue into `default` if that queue exists (`jobframework/defaults.go`); for an unknown
-    namespace this is assumed. UNKNOWN if the queues are unknown, or if Kueue suspends every job until a user names a
-    queue. If neither queues nor Kueue's configuration are visible, the cluster has no Kueue.
+    Kueue puts a job without a queue into `default`, if that queue exists (`jobframework/defaults.go`). Namespaces with
+    unknown labels are assumed to match Kueue's selector. UNKNOWN if the queues are unknown, or if Kueue suspends every
+    job until a user names a queue. If neither queues nor Kueue's configuration are visible, the cluster has no Kueue.
     """
     if isinstance(label, str) and label:
         return label
@@ -93,17 +92,16 @@ def of_job(view: ClusterView, namespace: str, label: object) -> str | Unknown:
 
 
 def advice(view: ClusterView, namespace: str, name: str) -> str:
-    """The fix if the LocalQueue `name` takes no jobs: the first few other queues without a known fault."""
-    known = view.within(LOCAL_QUEUES, namespace)
-    candidates = () if known is UNKNOWN else (queue for _, queue in sorted(known.items()) if queue.name != name)
-    others = [
-        queue.name for queue in islice((each for each in candidates if not _fault(view, each)), MAX_SHOWN_LOCAL_QUEUES)
-    ]
-    return f"Use {' or '.join(others)}." if others else "Ask for a queue."
+    """The fix if the LocalQueue `name` takes no jobs: the first few queues without a known fault."""
+    queues = view.within(LOCAL_QUEUES, namespace)
+    candidates = () if queues is UNKNOWN else (queue for _, queue in sorted(queues.items()) if queue.name != name)
+    usable_names = (queue.name for queue in candidates if not _fault(view, queue))
+    others = " or ".join(islice(usable_names, MAX_SHOWN_LOCAL_QUEUES))
+    return f"Use {others}." if others else "Ask for a queue."
 
 
 def cluster_queue(view: ClusterView, namespace: str, name: str) -> ClusterQueue | None:
-    """The ClusterQueue behind the LocalQueue; None unless both are known."""
+    """None unless the LocalQueue and its ClusterQueue are known."""
     queue = view.get(LOCAL_QUEUES, (namespace, name))
     if not isinstance(queue, LocalQueue):
         return None
@@ -112,7 +110,7 @@ def cluster_queue(view: ClusterView, namespace: str, name: str) -> ClusterQueue 
 
 
 def usable(view: ClusterView, namespace: str) -> Iterator[tuple[str, ClusterQueue]]:
-    """(name, ClusterQueue) of each LocalQueue in the namespace that takes jobs, sorted by name."""
+    """(name, ClusterQueue) of the LocalQueues that take jobs, sorted by name."""
     local_queues = view.within(LOCAL_QUEUES, namespace)
     if local_queues is UNKNOWN:
         return
@@ -129,7 +127,7 @@ def _fault(view: ClusterView, queue: LocalQueue) -> QueueFault | None:
     if behind is ABSENT:
         return QueueFault(State.NO_CLUSTER_QUEUE, queue.cluster_queue)
     if behind is UNKNOWN:
-        # The webhook may not read the ClusterQueue, but the status of the LocalQueue has Kueue's reason.
+        # If the webhook may not read the ClusterQueue, the LocalQueue's status may still have Kueue's reason.
         return QueueFault(State.INACTIVE, queue.cluster_queue, queue.inactive) if queue.inactive else None
     return _fault_behind(view, queue.namespace, behind)
 

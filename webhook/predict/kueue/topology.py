@@ -1,7 +1,6 @@
-"""Topology-aware scheduling: the topology that a pod set's annotations request, and the flavors that provide it.
+"""Topology-aware scheduling: the topology that a pod set's annotations request.
 
-As in kueue `pkg/controller/jobframework/tas.go` and `pkg/scheduler/flavorassigner/tas_flavorassigner.go`. The free
-capacity of nodes is not checked, because it changes all the time.
+As in kueue `pkg/controller/jobframework/tas.go` and `pkg/scheduler/flavorassigner/tas_flavorassigner.go`.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,12 +21,12 @@ POD_SET_GROUP: Final = PREFIX + "podset-group-name"
 
 
 def request_for(covered: Collection[str]) -> str:
-    """The resource that pods without requests should request to get a topology-aware flavor, out of `covered`.
+    """The resource that pods without requests should request to get a flavor with a topology.
 
-    CPU, or else memory, or else a device, of which an amount of 0 is enough.
+    `covered` are the flavor's resources. CPU is preferred, then memory, then accelerators. An amount of 0 is enough.
     """
-    of_devices = {name for name in covered if not is_accelerator(name, DEFAULT_ACCELERATORS)}
-    return min(covered, key=lambda name: (name != "cpu", name != "memory", name in of_devices, name))
+    accelerators = {name for name in covered if is_accelerator(name, DEFAULT_ACCELERATORS)}
+    return min(covered, key=lambda name: (name != "cpu", name != "memory", name not in accelerators, name))
 
 
 # The texts that Go's strconv.ParseBool reads as false.
@@ -35,20 +34,20 @@ _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
 class TopologyRequest(msgspec.Struct, frozen=True):
-    """The request for a topology in the annotations of a pod set."""
+    """The request in the annotations of a pod set."""
 
     explicit: bool = False
-    """Whether the pod set has topology annotations."""
+    """True if the pod set has topology annotations."""
     levels: tuple[str, ...] = ()
-    """The levels that a topology must have to meet the request."""
+    """The levels that a topology must have."""
     possible: bool = True
-    """Whether a topology can meet the request."""
+    """False if no topology meets the request."""
     group: str = ""
-    """The name of the pod set group; pod sets of a group share their flavors."""
+    """The name of the pod set group. Pod sets of a group share their flavors."""
 
     @classmethod
     def of(cls, annotations: Mapping[str, str]) -> Self | None:
-        """The request in these annotations; None if their meaning depends on Kueue's version."""
+        """None if the meaning of the annotations depends on Kueue's version."""
         if LAYERS in annotations:
             return None
         main = annotations.get(REQUIRED, annotations.get(PREFERRED))

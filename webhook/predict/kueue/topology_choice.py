@@ -1,9 +1,9 @@
 """The topology annotations that keep the workers of a job together in a ClusterQueue.
 
-A flavor with a topology takes only pod sets that request a topology; a flavor without one takes only the others. If
-every flavor of a queue has a topology, pod sets need not request one (kueue
-`pkg/scheduler/flavorassigner/tas_flavorassigner.go`). So in a queue with both kinds of flavors, an annotation decides
-which flavors the pods can get, and it is added only if the job does not fit without it.
+A flavor with a topology takes only pod sets that request a topology; other flavors take the other pod sets. If every
+flavor of a queue has a topology, pod sets need not request one (kueue
+`pkg/scheduler/flavorassigner/tas_flavorassigner.go`). If a queue has both kinds of flavors, annotations are added only
+if the job does not fit without them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ GROUP: Final = "workers"
 
 
 def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
-    """The annotations; None if none are needed, or if that is unknown."""
+    """None if no annotations are needed, or if that is unknown."""
     config = configuration(ctx.view)
     if config is UNKNOWN or config.topology_aware is not True or manages(ctx.view, ctx.namespace) is not True:
         return None
@@ -44,15 +44,17 @@ def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
     tried = list(islice(_choices(job, _levels(ctx.view, flavors), mixed=mixed), MAX_TOPOLOGIES_TRIED))
     sets = pod_sets(job, ctx, config) if tried else None
     if sets is None:
-        # `pod_sets` cannot compute this job. Without annotations it gets no flavor if all flavors have a topology.
+        # If all flavors have a topology, the job gets no flavor without annotations.
         return tried[0] if tried and not mixed else None
     if mixed and not any(obstacles(ctx.view, queue, sets, config)):
         return None
-    for each in tried:
-        asking = [replace(pods, topology=TopologyRequest.of(each.get(pods.role, {})) or pods.topology) for pods in sets]
-        if not any(obstacles(ctx.view, queue, asking, config)):
-            return each
-    return None if mixed else next(iter(tried), None)
+    for annotations in tried:
+        annotated = [
+            replace(pods, topology=TopologyRequest.of(annotations.get(pods.role, {})) or pods.topology) for pods in sets
+        ]
+        if not any(obstacles(ctx.view, queue, annotated, config)):
+            return annotations
+    return None if mixed else tried[0]
 
 
 def _flavors(view: ClusterView, queue: ClusterQueue) -> list[ResourceFlavor] | None:
@@ -79,7 +81,7 @@ def _choices(job: MPIJob, levels: list[str], *, mixed: bool) -> Iterator[Choice]
 
 
 def _levels(view: ClusterView, flavors: list[ResourceFlavor]) -> list[str]:
-    """The narrowest level above the node in each flavor's topology, levels that all topologies share first."""
+    """The narrowest level above the node in each flavor's topology, with the levels that all topologies share first."""
     levels_of_flavors: list[tuple[str, ...]] = []
     for name in dict.fromkeys(flavor.topology for flavor in flavors if flavor.topology):
         topology = view.get(TOPOLOGIES, name)

@@ -1,7 +1,6 @@
 """The Pod Security Standards as a library: `evaluate(level, version, template)`.
 
-Pod Security admission checks pods, so a workload with a violation is noticed only when its pods are rejected. This
-package checks the template in the same way and with the same messages.
+Pod Security admission rejects only pods. This package checks their template, with the same messages.
 https://github.com/kubernetes/kubernetes/tree/master/staging/src/k8s.io/pod-security-admission
 """
 

@@ -1,4 +1,4 @@
-"""The fix for a violation: a change of the template for its author, or a level for the administrator."""
+"""The fix for a violation: a change of the template by its author, or of the level by the administrator."""
 
 from collections.abc import Collection, Iterator
 from typing import Final
@@ -30,7 +30,7 @@ _ADVICE: Final = {
     "sysctls": "Remove the sysctl; set it on the nodes if they need it.",
     "windowsHostProcess": "Remove hostProcess.",
 }
-# How container runtimes allow memory locking without the capability, and why the capability often has no effect:
+# Why the capability often has no effect, and how container runtimes allow memory locking without it:
 # https://github.com/NVIDIA/nvidia-container-toolkit/issues/2037
 _IPC_LOCK: Final = (
     "IPC_LOCK is in effect for root only: for RDMA to pin memory, administrators raise the limit on the nodes instead "
@@ -58,7 +58,7 @@ _STORAGE: Final = "use a PersistentVolumeClaim, or an emptyDir for scratch space
 
 
 def advice(result: Result, template: PodTemplate) -> str:
-    """The fix, as sentences."""
+    """The change of the template, as sentences."""
     spec = template.spec or PodSpec()
     match result.check:
         case "hostNamespaces":
@@ -75,11 +75,11 @@ def advice(result: Result, template: PodTemplate) -> str:
 
 
 def permitting(result: Result, version: Version, template: PodTemplate) -> Level:
-    """The strictest level that allows the pod with this result; the result is from a check at `version`."""
+    """The strictest level that allows a pod with this result, which is from a check at `version`."""
     check = REGISTRY[result.check]
     if check.level is Level.BASELINE or check.revision(version) is None:
         return Level.PRIVILEGED
-    of_baseline = {each.check for each in evaluate(Level.BASELINE, version, template)}
+    of_baseline = {violation.check for violation in evaluate(Level.BASELINE, version, template)}
     return Level.PRIVILEGED if of_baseline.intersection(check.overrides) else Level.BASELINE
 
 

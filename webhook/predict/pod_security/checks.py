@@ -1,7 +1,6 @@
 """The checks, sorted by id like the results of Pod Security admission.
 
-The docstring of a check is published: summary, restricted fields and allowed values. In it `containers[*]` means
-containers, init containers and ephemeral containers.
+The documentation contains the docstrings of the checks. Their `containers[*]` includes init and ephemeral containers.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +16,6 @@ from webhook.predict.pod_security.pod import (
     Container,
     Handler,
     PodTemplate,
-    Port,
     Profile,
     SecurityContext,
     SELinuxOptions,
@@ -33,14 +31,11 @@ class Result(msgspec.Struct, frozen=True):
     reason: str
     detail: str
     paths: tuple[str, ...]
-    """The fields that break the check or are missing, relative to the pod template.
-
-    Example: `spec.containers[0].securityContext.privileged`.
-    """
+    """The paths, in the pod template, of fields that break the check or are missing."""
 
 
 class Fault(NamedTuple):
-    """The result of a check before the id of the check is added."""
+    """A `Result` without the id of the check."""
 
     reason: str
     detail: str
@@ -51,7 +46,7 @@ Run = Callable[[Subject], Fault | None]
 
 
 class Check(msgspec.Struct, frozen=True):
-    """A check that belongs to `level`."""
+    """A check of a level."""
 
     id: str
     level: Level
@@ -59,16 +54,15 @@ class Check(msgspec.Struct, frozen=True):
     """The minor version that introduced the check, then the versions that changed it."""
     run: Run
     overrides: tuple[str, ...] = ()
-    """The baseline checks that this stricter check replaces at the level restricted."""
+    """The baseline checks that this check replaces at the level restricted."""
     spares: Callable[[Subject], bool] | None = None
-    """Returns True for pods that always pass; None if there are none."""
+    """Returns True for pods that always pass."""
 
     def revision(self, version: Version) -> int | None:
         """The minor version that last changed the check up to `version`; None if the check did not exist yet."""
         return max((minor for minor in self.since if minor <= version.minor), default=None)
 
     def evaluate(self, pod: Subject) -> Result | None:
-        """The violation by `pod`; None if it passes."""
         if self.spares is not None and self.spares(pod):
             return None
         fault = self.run(pod)
@@ -85,8 +79,6 @@ def _check(
     overrides: tuple[str, ...] = (),
     spares: Callable[[Subject], bool] | None = None,
 ) -> Callable[[Run], Run]:
-    """Registers the decorated function as the check with this id."""
-
     def register(run: Run) -> Run:
         REGISTRY[check] = Check(check, level, since, run, overrides, spares)
         return run
@@ -95,28 +87,24 @@ def _check(
 
 
 def _windows(pod: Subject) -> bool:
-    """Whether restricted exempts the pod because it is for Windows; since v1.25."""
     return pod.version.minor >= 25 and pod.for_windows
 
 
 def _user_namespace(pod: Subject) -> bool:
-    """Whether the pod is exempt because it has a user namespace; since v1.35."""
     return pod.version.minor >= 35 and pod.in_user_namespace
 
 
 def refusal(reason: str, bad: list[Place], fault: str, field: str, *, pod: bool = False) -> Fault | None:
-    """The fault with its subjects, and the path of `field` in each; None if neither `pod` nor a container is `bad`."""
+    """None if there are no `bad` containers and `pod` is false. The detail is `fault` with its subject."""
     if not (bad or pod):
         return None
     return Fault(reason, f"{setters(pod, bad)} {fault}", fields(field, bad, pod=pod))
 
 
 def evaluate(level: Level, version: Version, template: PodTemplate, *, newest: Version = NEWEST) -> list[Result]:
-    """Why a pod of `template` is not allowed at `level`, in Kubernetes' order; empty if it is allowed.
+    """The violations of `level`, in Kubernetes' order.
 
-    `newest` is the cluster's version. An API server has no checks of later versions, so it treats `latest` and later
-    versions as its own. The API server's defaults are included: `emptyDir` for a volume without a source, host ports
-    with `hostNetwork`, AppArmor fields from annotations.
+    `newest` is the cluster's version. An API server treats `latest` and later versions as its own.
     """
     if level is Level.PRIVILEGED:
         return []
@@ -128,7 +116,7 @@ def evaluate(level: Level, version: Version, template: PodTemplate, *, newest: V
 
 @cache
 def checks(level: Level, version: Version) -> dict[str, Check]:
-    """The checks of `level` at `version` (up to NEWEST) by id: baseline's checks, then those that restricted adds."""
+    """By id: the checks of baseline, then the checks that restricted adds. `version` is at most NEWEST."""
     if level is Level.PRIVILEGED:
         return {}
     existing = [check for check in REGISTRY.values() if check.revision(version) is not None]
@@ -192,10 +180,10 @@ def _app_armor_profile(pod: Subject) -> Fault | None:
 
 
 def _app_armor(pod: Subject, place: Place) -> str | None:
-    """The container's AppArmor profile; None if it sets none.
+    """The container's AppArmor profile; None if unset.
 
-    Before a pod is checked, the API server copies an annotation to the field if the field is unset and the pod's
-    profile differs (`applyAppArmorVersionSkew` in k8s.io/kubernetes `pkg/registry/core/pod/strategy.go`).
+    The API server copies an annotation to an unset field if the pod's profile differs (`applyAppArmorVersionSkew` in
+    k8s.io/kubernetes `pkg/registry/core/pod/strategy.go`).
     """
     own = _own_app_armor(place.security)
     if own is not None or not pod.annotations or pod.for_windows:
@@ -235,7 +223,7 @@ def _capabilities_baseline(pod: Subject) -> Fault | None:
     **Allowed values:** unset, `AUDIT_WRITE`, `CHOWN`, `DAC_OVERRIDE`, `FOWNER`, `FSETID`, `KILL`, `MKNOD`,
     `NET_BIND_SERVICE`, `SETFCAP`, `SETGID`, `SETPCAP`, `SETUID`, `SYS_CHROOT`
     """
-    # The spelling matters: neither `sys_admin` nor `CAP_KILL` is a default.
+    # Kubernetes compares the exact spelling: `CAP_KILL` is not a default.
     bad, added = _adding(pod, DEFAULT_CAPABILITIES)
     field = "securityContext.capabilities.add"
     return refusal("non-default capabilities", bad, f"must not include {added} in {field}", field)
@@ -273,7 +261,7 @@ def _capabilities(place: Place) -> Capabilities:
 
 
 def _adding(pod: Subject, allowed: frozenset[str]) -> tuple[list[Place], str]:
-    """The containers that add capabilities outside `allowed`, and the names of these capabilities in quotes."""
+    """The containers that add other capabilities than `allowed`, and these capabilities in quotes."""
     added = [(place, {*(_capabilities(place).add or ())} - allowed) for place in pod.containers]
     return [place for place, others in added if others], quoted(sorted(set().union(*(others for _, others in added))))
 
@@ -319,35 +307,26 @@ def _host_path_volumes(pod: Subject) -> Fault | None:
 def _host_ports(pod: Subject) -> Fault | None:
     """No container takes a port of the host.
 
-    With `hostNetwork: true` every port is a host port: before the pod is checked, the API server sets `hostPort` to
-    `containerPort` (`SetDefaults_Pod` in k8s.io/kubernetes `pkg/apis/core/v1/defaults.go`).
-
     **Restricted fields:**
     - `spec.containers[*].ports[*].hostPort`
 
     **Allowed values:** unset, `0`
     """
-    on_host = bool(pod.spec.host_network)
     bad, ports, paths = [], set(), []
     for place in pod.containers:
-        given = place.container.ports or ()
-        taken = [(i, number) for i, port in enumerate(given) if (number := _host_port(port, on_host=on_host))]
-        if taken:
+        numbers = {index: pod.host_port(port) for index, port in enumerate(place.container.ports or ())}
+        if any(numbers.values()):
             bad.append(place)
-            ports |= {str(number) for _, number in taken}
-            paths += [f"{place.path}.ports[{i}].hostPort" for i, _ in taken]
+            ports |= {str(number) for number in numbers.values() if number}
+            paths += [f"{place.path}.ports[{index}].hostPort" for index, number in numbers.items() if number]
     if not bad:
         return None
     use = f"{plural('uses', 'use', bad)} {plural('hostPort', 'hostPorts', ports)}"
     return Fault("hostPort", f"{containers(bad)} {use} {', '.join(sorted(ports))}", tuple(paths))
 
 
-def _host_port(port: Port, *, on_host: bool) -> int | None:
-    return port.host_port or (port.container_port if on_host else None)
-
-
 def only_by_host_network(result: Result, template: PodTemplate) -> bool:
-    """Whether all host ports of the template result from `hostNetwork: true`."""
+    """True if all host ports of the template result from `hostNetwork: true`."""
     if result.check != "hostPorts":
         return False
     return not any(port.host_port for place in Subject(template).containers for port in place.container.ports or ())
@@ -376,8 +355,8 @@ def _host_probes_and_host_lifecycle(pod: Subject) -> Fault | None:
     if not paths:
         return None
     who = f"{plural('container', 'containers', names)} {quoted(sorted(names))} {plural('uses', 'use', names)}"
-    what = plural("probe or lifecycle host", "probe or lifecycle hosts", hosts)
-    return Fault("probe or lifecycle host", f"{who} {what} {quoted(sorted(hosts))}", tuple(paths))
+    noun = plural("probe or lifecycle host", "probe or lifecycle hosts", hosts)
+    return Fault("probe or lifecycle host", f"{who} {noun} {quoted(sorted(hosts))}", tuple(paths))
 
 
 def _handlers(container: Container) -> Iterator[tuple[str, Handler]]:
@@ -438,7 +417,7 @@ _ALLOWED_VOLUMES: Final = (
     "secret",
 )  # fmt: skip
 _allowed_sources = attrgetter(*_ALLOWED_VOLUMES)
-# In the order of the fields: of several sources, which only an unvalidated volume has, Kubernetes names the first.
+# In Kubernetes' order: if an invalid volume has several sources, Kubernetes names the first.
 _FORBIDDEN_VOLUMES: Final = tuple(
     (field.name, field.encode_name)
     for field in msgspec.structs.fields(Volume)
@@ -464,8 +443,8 @@ def _restricted_volumes(pod: Subject) -> Fault | None:
         return None
     kinds = sorted(set(bad.values()))
     who = f"{plural('volume', 'volumes', bad)} {quoted(volumes[index].name for index in bad)}"
-    what = plural("restricted volume type", "restricted volume types", kinds)
-    detail = f"{who} {plural('uses', 'use', bad)} {what} {quoted(kinds)}"
+    noun = plural("restricted volume type", "restricted volume types", kinds)
+    detail = f"{who} {plural('uses', 'use', bad)} {noun} {quoted(kinds)}"
     return Fault("restricted volume types", detail, tuple(f"spec.volumes[{i}].{kind}" for i, kind in bad.items()))
 
 
@@ -555,7 +534,6 @@ def _se_linux_options(pod: Subject) -> Fault | None:
 
 
 def _wrong_options(options: SELinuxOptions, allowed: set[str]) -> list[str]:
-    """The fields that break the check."""
     bad = {"type": options.type and options.type not in allowed, "user": options.user, "role": options.role}
     return [name for name, is_bad in bad.items() if is_bad]
 
@@ -611,8 +589,8 @@ def _seccomp_profile_restricted(pod: Subject) -> Fault | None:
     **Allowed values:** `RuntimeDefault`, `Localhost`; unset in a container if the pod has one; from v1.25 anything
     in pods for Windows
     """
-    if found := _forbidden_profiles(pod):
-        return found
+    if fault := _forbidden_profiles(pod):
+        return fault
     if pod.security.seccomp_profile is not None:
         return None
     unset = [place for place in pod.containers if place.security.seccomp_profile is None]
@@ -657,7 +635,7 @@ SAFE_SYSCTLS: Final = {
     32: ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"),
     37: ("net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat"),
 }
-"""By the first minor version in which they are safe."""
+"""Safe sysctls, by the first minor version in which they are safe."""
 
 
 @_check("sysctls", Level.BASELINE, *SAFE_SYSCTLS)

@@ -1,9 +1,8 @@
-"""A namespace's Pod Security labels: the levels and versions that it enforces, audits and warns about.
+"""A namespace's Pod Security labels: `pod-security.kubernetes.io/{enforce,audit,warn}`, and the same with `-version`.
 
-The labels are `pod-security.kubernetes.io/{enforce,audit,warn}` and the same with `-version`. Kubernetes replaces
-invalid values (`PolicyToEvaluate` in k8s.io/pod-security-admission `api/helpers.go`): the enforce level by restricted,
-the audit and warn levels by privileged, a version by latest. The API server now rejects invalid values, but older
-namespaces may have them.
+The API server rejects invalid values, but older namespaces may have them. Kubernetes then uses the level restricted for
+enforce, the level privileged for audit and warn, and the version latest (`PolicyToEvaluate` in
+k8s.io/pod-security-admission `api/helpers.go`).
 """
 
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ _LEVELS = frozenset(Level)
 
 
 class NamespaceLevels(NamedTuple):
-    """The levels that a namespace enforces, audits and warns about; the default is privileged."""
+    """The level and version of each mode."""
 
     enforce: LevelVersion = LevelVersion()
     audit: LevelVersion = LevelVersion()
@@ -27,7 +26,7 @@ PRIVILEGED = NamespaceLevels()
 
 
 class LabelError(NamedTuple):
-    """A label with an invalid value, in the API server's words."""
+    """A label with an invalid value. `problem` is the API server's text."""
 
     label: str
     value: str
@@ -38,9 +37,9 @@ class LabelError(NamedTuple):
 
 
 def read(labels: Mapping[str, str], defaults: NamespaceLevels = PRIVILEGED) -> tuple[NamespaceLevels, list[LabelError]]:
-    """The levels of a namespace with these `labels`, and the invalid labels. The levels are always usable.
+    """The levels of a namespace with these labels, and the invalid labels.
 
-    `defaults` are the cluster's admission configuration; they apply where a label is missing.
+    `defaults` is the cluster's admission configuration, which applies where a label is missing.
     """
     if PREFIX not in " ".join(labels):
         return defaults, []
@@ -49,7 +48,7 @@ def read(labels: Mapping[str, str], defaults: NamespaceLevels = PRIVILEGED) -> t
     enforced = labels.get(PREFIX + "enforce") in _LEVELS
     audit = _mode("audit", labels, defaults.audit, errors, unreadable=Level.PRIVILEGED)
     warn = _mode("warn", labels, defaults.warn, errors, unreadable=Level.PRIVILEGED)
-    # If the enforced level is stricter, warnings use it too unless the namespace has a label for them.
+    # Without a label for warnings, a stricter enforced level also applies to warnings.
     if enforced and PREFIX + "warn" not in labels and enforce.level.strictness > warn.level.strictness:
         warn = LevelVersion(enforce.level, warn.version if PREFIX + "warn-version" in labels else enforce.version)
     return NamespaceLevels(enforce, audit, warn), errors

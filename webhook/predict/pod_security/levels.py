@@ -1,6 +1,5 @@
-"""Levels and versions of the Pod Security Standards.
+"""Levels and versions of the Pod Security Standards. A version selects the checks of a Kubernetes version.
 
-The version is a Kubernetes version, whose checks then apply: `v1.0` and later, or `latest`.
 https://kubernetes.io/docs/concepts/security/pod-security-standards/
 """
 
@@ -9,7 +8,7 @@ from typing import NamedTuple
 
 
 class Level(StrEnum):
-    """Privileged allows everything, baseline the usual permissions, restricted the fewest."""
+    """From the most to the fewest permissions."""
 
     PRIVILEGED = "privileged"
     BASELINE = "baseline"
@@ -17,15 +16,11 @@ class Level(StrEnum):
 
     @property
     def strictness(self) -> int:
-        """0 for privileged to 2 for restricted. Compare levels by this value, because their names are not ordered."""
-        return _STRICTNESS[self]
-
-
-_STRICTNESS = {level: strictness for strictness, level in enumerate(Level)}
+        return [*Level].index(self)
 
 
 class Version(NamedTuple):
-    """`v1.<minor>`; LATEST sorts last."""
+    """`v1.<minor>`, or LATEST, which sorts last."""
 
     minor: int
 
@@ -38,7 +33,7 @@ NEWEST = Version(37)  # the last version whose checks are implemented
 
 
 class LevelVersion(NamedTuple):
-    """The setting of a namespace's mode, printed as `restricted:v1.30`."""
+    """A level at a version, printed as `restricted:v1.30`."""
 
     level: Level = Level.PRIVILEGED
     version: Version = LATEST
@@ -48,7 +43,7 @@ class LevelVersion(NamedTuple):
 
 
 def parse_level(text: str) -> Level:
-    """The level with the name `text`; ValueError if there is none."""
+    """Raises ValueError for other texts."""
     try:
         return Level(text)
     except ValueError:
@@ -56,7 +51,7 @@ def parse_level(text: str) -> Level:
 
 
 def parse_version(text: str) -> Version:
-    """`latest` or `v1.<minor>` without leading zeros; ValueError otherwise."""
+    """Reads `latest` or `v1.<minor>` without leading zeros. Raises ValueError for other texts."""
     if text == "latest":
         return LATEST
     minor = text.removeprefix("v1.")

@@ -12,7 +12,7 @@ def details(results: Sequence[Result]) -> str:
 
 
 def denial(policy: LevelVersion, results: Sequence[Result]) -> str:
-    """Why the pod is forbidden, without the prefix `pods "name" is forbidden: ` that admission adds."""
+    """The message without the prefix `pods "name" is forbidden: `, which admission adds."""
     return f'violates PodSecurity "{policy}": {details(results)}'
 
 

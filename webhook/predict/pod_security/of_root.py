@@ -1,7 +1,6 @@
 """Containers that explicitly run as root, which the level restricted rejects.
 
-Fields that such a container leaves unset are reported only after its `runAsUser` is corrected, if no injection fills
-them in then.
+Unset fields of these containers are not reported, because injections may set them after `runAsUser` is corrected.
 """
 
 from webhook.predict.pod_security.checks import Result
@@ -9,18 +8,17 @@ from webhook.predict.pod_security.pod import PodTemplate
 from webhook.predict.pod_security.subject import Place, Subject
 
 CHECK = "runAsUser"
-"""The id of the check that rejects containers of root."""
+"""The check that rejects containers of root."""
 
 
 def places(subject: Subject) -> list[Place]:
-    """The containers whose user is 0, set by the container or else by the pod."""
     of_pod = subject.security.run_as_user
     users = ((place, place.security.run_as_user) for place in subject.containers)
     return [place for place, own in users if (of_pod if own is None else own) == 0]
 
 
 def without_consequences(results: list[Result], template: PodTemplate) -> list[Result]:
-    """`results` without those that are only about unset fields of containers that CHECK rejects."""
+    """Leaves out results that are only about unset fields of containers of root."""
     if not any(result.check == CHECK for result in results):
         return results
     left_open = {path for place in places(Subject(template)) for path in _left_open(place)}

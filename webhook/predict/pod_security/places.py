@@ -1,7 +1,7 @@
 """Every field where a template breaks a check, so that two templates can be compared.
 
-The results of the whole template are not enough. If some containers have a wrong value, a check does not report the
-containers without a value. So containers are also checked one by one.
+A check of the whole template is not enough: if one container has a wrong value, the check may not report the containers
+without a value. The containers are therefore also checked one by one.
 """
 
 import re
@@ -15,13 +15,17 @@ from webhook.predict.pod_security.levels import LevelVersion, Version
 from webhook.predict.pod_security.pod import PodTemplate
 
 _STEP: Final = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
-_KINDS: Final = ("initContainers", "containers", "ephemeralContainers")
-# A list with a missing item. The other items of the list are not violations.
+_KINDS: Final = {
+    "initContainers": "init_containers",
+    "containers": "containers",
+    "ephemeralContainers": "ephemeral_containers",
+}
+# This list lacks an item. The items that it has are not violations.
 _LACKS: Final = ("capabilities_restricted", "drop")
 
 
 def places(levels: LevelVersion, template: PodTemplate, *, newest: Version) -> dict[str, frozenset[str]]:
-    """By check, the fields that break it with their values; items of a list are separate."""
+    """By check: the fields that break the check, with their values. Each item of a list counts as a field."""
     whole = msgspec.to_builtins(template)
     by_check: dict[str, set[str]] = {}
     for result, path in _broken(levels, template, newest):
@@ -30,23 +34,19 @@ def places(levels: LevelVersion, template: PodTemplate, *, newest: Version) -> d
 
 
 def _broken(levels: LevelVersion, template: PodTemplate, newest: Version) -> Iterator[tuple[Result, str]]:
-    """(result, path of a field) for the whole template, then for each container alone."""
+    """(result, path of a field), for the whole template and for each container alone."""
     for result in evaluate(*levels, template, newest=newest):
         yield from ((result, path) for path in result.paths)
     spec = template.spec
     if spec is None:
         return
-    none = dict.fromkeys(("containers", "ephemeral_containers", "init_containers", "volumes"))
-    for kind in _KINDS:
-        field = _FIELDS[kind]
+    none = dict.fromkeys((*_KINDS.values(), "volumes"))
+    for kind, field in _KINDS.items():
         for index, container in enumerate(getattr(spec, field) or ()):
             alone = PodTemplate(spec=msgspec.structs.replace(spec, **{**none, field: [container]}))
             for result in evaluate(*levels, alone, newest=newest):
                 for path in result.paths:
                     yield result, path.replace(f"spec.{kind}[0]", f"spec.{kind}[{index}]")
-
-
-_FIELDS: Final = dict(zip(_KINDS, ("init_containers", "containers", "ephemeral_containers"), strict=True))
 
 
 def _with_values(check: str, path: str, whole: Any) -> Iterator[str]:

@@ -1,8 +1,7 @@
 """The fields of a pod template that Pod Security and OpenShift's SCCs read.
 
-The types are separate from `webhook.api.pod`, which every request decodes. A template is decoded into these types only
-if the namespace enforces a level or has OpenShift's annotations. Any field may be absent, and any except names may be
-null.
+`webhook.api.pod` lacks most of them, because every request decodes it. `webhook.predict.pod_template.model` accepts
+only valid values; here any value of the right type is accepted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,15 +15,11 @@ from webhook.api.shape import ShapeError, decode_error
 
 
 class Profile(msgspec.Struct, rename="camel", gc=False):
-    """A seccomp or AppArmor profile."""
-
     type: str | None = None
     localhost_profile: str | None = None
 
 
 class SELinuxOptions(msgspec.Struct, gc=False):
-    """The SELinux label."""
-
     level: str | None = None
     type: str | None = None
     user: str | None = None
@@ -32,14 +27,10 @@ class SELinuxOptions(msgspec.Struct, gc=False):
 
 
 class WindowsOptions(msgspec.Struct, rename="camel", gc=False):
-    """Fields for Windows."""
-
     host_process: bool | None = None
 
 
 class SecurityContext(msgspec.Struct, rename="camel", gc=False):
-    """Fields of both pods and containers."""
-
     app_armor_profile: Profile | None = None
     run_as_non_root: bool | None = None
     run_as_user: int | None = None
@@ -49,29 +40,21 @@ class SecurityContext(msgspec.Struct, rename="camel", gc=False):
 
 
 class Sysctl(msgspec.Struct, gc=False):
-    """A kernel parameter."""
-
     name: str | None = None
 
 
 class PodSecurityContext(SecurityContext, rename="camel", gc=False):
-    """A pod's security context."""
-
     fs_group: int | None = None
     supplemental_groups: list[int] | None = None
     sysctls: list[Sysctl] | None = None
 
 
 class Capabilities(msgspec.Struct, gc=False):
-    """Linux capabilities, without the prefix CAP_."""
-
     add: list[str] | None = None
     drop: list[str] | None = None
 
 
 class ContainerSecurityContext(SecurityContext, rename="camel", gc=False):
-    """A container's security context, which overrides the pod's."""
-
     allow_privilege_escalation: bool | None = None
     capabilities: Capabilities | None = None
     privileged: bool | None = None
@@ -80,8 +63,6 @@ class ContainerSecurityContext(SecurityContext, rename="camel", gc=False):
 
 
 class Port(msgspec.Struct, rename="camel", gc=False):
-    """A port of a container."""
-
     container_port: int | None = None
     host_port: int | None = None
 
@@ -93,22 +74,16 @@ class Endpoint(msgspec.Struct, gc=False):
 
 
 class Handler(msgspec.Struct, rename="camel", gc=False):
-    """A probe or a lifecycle handler."""
-
     http_get: Endpoint | None = None
     tcp_socket: Endpoint | None = None
 
 
 class Lifecycle(msgspec.Struct, rename="camel", gc=False):
-    """Handlers after start and before stop."""
-
     post_start: Handler | None = None
     pre_stop: Handler | None = None
 
 
 class Container(msgspec.Struct, rename="camel", gc=False):
-    """A container, init container or ephemeral container."""
-
     name: str = ""
     lifecycle: Lifecycle | None = None
     liveness_probe: Handler | None = None
@@ -119,8 +94,6 @@ class Container(msgspec.Struct, rename="camel", gc=False):
 
 
 class HostPath(msgspec.Struct, gc=False):
-    """A file or folder of the host. Checks ignore the path, but the advice uses it."""
-
     path: str | None = None
 
 
@@ -162,8 +135,6 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
 
 
 class PodSpec(msgspec.Struct, rename="camel", gc=False):
-    """The pod's spec."""
-
     containers: list[Container] | None = None
     ephemeral_containers: list[Container] | None = None
     host_ipc: bool | None = msgspec.field(default=None, name="hostIPC")
@@ -180,8 +151,6 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
 
 
 class Metadata(msgspec.Struct, gc=False):
-    """The metadata that the checks read."""
-
     annotations: dict[str, str] | None = None
 
 
@@ -200,7 +169,7 @@ _decoder = msgspec.json.Decoder(PodTemplate)
 
 
 def decode(data: bytes | msgspec.Raw) -> PodTemplate:
-    """The template (or pod) in JSON `data`; ShapeError with the path of the first field with a wrong type."""
+    """Raises ShapeError with the path of the first field with a wrong type."""
     try:
         return _decoder.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -208,7 +177,7 @@ def decode(data: bytes | msgspec.Raw) -> PodTemplate:
 
 
 def convert(value: object) -> PodTemplate:
-    """The template (or pod) in a JSON value; ShapeError like `decode`."""
+    """`decode` for a decoded JSON value."""
     try:
         return msgspec.convert(value, PodTemplate)
     except (msgspec.ValidationError, RecursionError) as error:
@@ -216,12 +185,10 @@ def convert(value: object) -> PodTemplate:
 
 
 def templates(document: bytes | msgspec.Raw) -> Iterator[tuple[str, str, PodTemplate]]:
-    """(role, path, template) of the Launcher, then the Worker; `document` is JSON that decodes as a job.
+    """(role, path, template) of the Launcher, then the Worker. Raises ShapeError with the path in the job.
 
-    The template can be checked instead of the pods. The operator adds a Secret and a ConfigMap as volumes, mounts,
-    environment, labels, a host name and sshd as the command (mpi-operator `newWorker` and `newLauncherPodTemplate` in
-    `pkg/controller/mpi_job_controller.go`), and none of these changes the result of a check. Raises ShapeError with the
-    path in the job of the first field with a wrong type.
+    The operator's additions to a template do not change the result of a check (mpi-operator `newWorker` and
+    `newLauncherPodTemplate` in `pkg/controller/mpi_job_controller.go`).
     """
     texts = written.templates(document)
     for role in (LAUNCHER, WORKER):

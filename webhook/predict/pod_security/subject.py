@@ -1,4 +1,4 @@
-"""A pod template prepared for the checks: all containers in one list, missing fields filled in."""
+"""A pod template prepared for the checks, and words for their messages."""
 
 from collections.abc import Iterable, Iterator, Sized
 from typing import NamedTuple
@@ -10,15 +10,12 @@ from webhook.predict.pod_security.pod import (
     PodSecurityContext,
     PodSpec,
     PodTemplate,
+    Port,
 )
-
-_NO_SPEC = PodSpec()
-_POD_DEFAULT = PodSecurityContext()
-_CONTAINER_DEFAULT = ContainerSecurityContext()
 
 
 class Place(NamedTuple):
-    """A container, its path in the template, and its security context (empty if it has none)."""
+    """A container with its path in the template. Without a security context, `security` is empty."""
 
     path: str
     container: Container
@@ -30,15 +27,13 @@ class Place(NamedTuple):
 
 
 class Subject:
-    """The template to check. Its `containers` include init and ephemeral containers, in Kubernetes' order."""
-
-    __slots__ = ("annotations", "containers", "security", "spec", "version")
+    """The template to check. `containers` also has init and ephemeral containers, in Kubernetes' order."""
 
     def __init__(self, template: PodTemplate, version: Version = NEWEST) -> None:
         self.version = version
         self.annotations = template.annotations
-        self.spec = template.spec or _NO_SPEC
-        self.security = self.spec.security_context or _POD_DEFAULT
+        self.spec = template.spec or PodSpec()
+        self.security = self.spec.security_context or PodSecurityContext()
         self.containers = [
             *_places("spec.initContainers", self.spec.init_containers),
             *_places("spec.containers", self.spec.containers),
@@ -47,31 +42,32 @@ class Subject:
 
     @property
     def for_windows(self) -> bool:
-        """Whether the pod is for Windows; the API server rejects most Linux fields in such pods."""
         return self.spec.os is not None and self.spec.os.name == "windows"
 
     @property
     def in_user_namespace(self) -> bool:
-        """Whether `hostUsers` is false: root in the pod is then an unprivileged user on the host."""
         return self.spec.host_users is False
+
+    def host_port(self, port: Port) -> int | None:
+        """With hostNetwork, the API server sets an unset `hostPort` to `containerPort` (`SetDefaults_Pod`)."""
+        return port.host_port or (port.container_port if self.spec.host_network else None)
 
 
 def _places(path: str, containers: Iterable[Container] | None) -> Iterator[Place]:
     for index, container in enumerate(containers or ()):
-        yield Place(f"{path}[{index}]", container, container.security_context or _CONTAINER_DEFAULT)
+        yield Place(f"{path}[{index}]", container, container.security_context or ContainerSecurityContext())
 
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
 _ESCAPES |= {'"': '\\"', "\\": "\\\\"}
 
 
-def plural(one: str, many: str, items: Sized) -> str:
-    """`one` if there is one item, else `many`."""
-    return one if len(items) == 1 else many
+def plural(singular: str, many: str, items: Sized) -> str:
+    return singular if len(items) == 1 else many
 
 
 def quoted(items: Iterable[str]) -> str:
-    """The items in quotes, without escaping: `"a", "b"`."""
+    """`"a", "b"`, without escaping."""
     return ", ".join(f'"{item}"' for item in items)
 
 
@@ -81,17 +77,17 @@ def containers(places: list[Place]) -> str:
 
 
 def setters(pod: bool, places: list[Place]) -> str:
-    """The subject of a fault: `pod`, `container "a"`, or `pod and container "a"`."""
+    """`pod`, `container "a"`, or `pod and container "a"`."""
     return " and ".join(["pod"] * pod + [containers(places)] * bool(places))
 
 
 def fields(field: str, places: list[Place], *, pod: bool = False) -> tuple[str, ...]:
-    """The paths of `field`: in the pod's spec if `pod`, then in the containers at `places`."""
+    """The paths of `field`, in the pod's spec if `pod`, and in each container."""
     return (f"spec.{field}",) * pod + tuple(f"{place.path}.{field}" for place in places)
 
 
 def go_quoted(text: str) -> str:
-    """`text` as Go's %q writes it."""
+    """The text as Go's %q writes it."""
     return f'"{"".join(map(_escaped, text))}"'
 
 

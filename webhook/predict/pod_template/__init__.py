@@ -1,10 +1,8 @@
 """The API server's validation of pods as a library: `faults(document, roles)`.
 
-The API server stores a job with almost any pod template. It validates only the pods that the operator creates later,
-rejects them again and again, and the job's status stays empty. This package validates templates as the API server
-validates pods, after its defaults. The types in `model` restrict single values; `reading` decodes templates by these
-types, and reports the faults if that fails; the modules `check_*` compare fields. Checks that depend on a feature gate
-of the API server are left out.
+The API server accepts a job with almost any pod template, but later rejects the job's pods. This package validates
+templates as the API server validates pods. The types in `model` restrict single values, and the modules `check_*`
+compare fields. Checks that depend on a feature gate of the API server are left out.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 """
 
@@ -13,32 +11,18 @@ from collections.abc import Iterable
 import msgspec
 
 from webhook.api import written
-from webhook.api.pod import PodTemplate
 from webhook.predict.pod_template import model
-from webhook.predict.pod_template.check_pod import Surroundings, check_template
+from webhook.predict.pod_template.check_pod import Role, check_template
 from webhook.predict.pod_template.fault import Fault, Faults, Kind
 from webhook.predict.pod_template.reading import decode, decode_job
 
 
-class Role(msgspec.Struct, frozen=True, gc=False):
-    """A replica spec, and what the operator adds to its template."""
-
-    name: str
-    path: str
-    """The path of the template."""
-    template: PodTemplate
-    volumes: tuple[str, ...]
-    """The names of the volumes that the operator adds."""
-    never_restarts: bool
-
-
 def faults(document: bytes | msgspec.Raw, roles: Iterable[Role], *, without_ranges: bool | None = None) -> list[Fault]:
-    """Why the API server will reject the job's pods; `document` is JSON that decodes as a job.
+    """Why the API server will reject the job's pods. `document` is the job as JSON.
 
-    `without_ranges`: no LimitRange in the namespace fills in resources; None if that is unknown.
+    `without_ranges`: no LimitRange of the namespace sets default resources; None if unknown.
     """
     result = Faults()
-    valid = model.Template()
     for role in roles:
         template = role.template
         if not isinstance(template, model.Template):
@@ -46,9 +30,7 @@ def faults(document: bytes | msgspec.Raw, roles: Iterable[Role], *, without_rang
             if text is None:
                 continue
             template = decode(text, role.path, result)
-        around = Surroundings(role.volumes, role.never_restarts, without_ranges, valid)
-        check_template(template, role.path, result, around)
-        valid = model.Template() if result else template
+        check_template(template, role, result, without_ranges)
     return result
 
 

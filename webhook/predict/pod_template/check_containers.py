@@ -1,11 +1,12 @@
 """The API server's checks of a pod's containers, including probes, handlers and security contexts."""
 
-from collections.abc import Mapping, Sequence, Set
+import re
+from collections.abc import Mapping, Set
 from typing import Final, NamedTuple
 
 from msgspec.structs import astuple
 
-from webhook.api import names
+from webhook.api import names, sshd
 from webhook.api.crd_schema import such_as
 from webhook.api.pod import SHARED_MEMORY
 from webhook.predict.limits import MAX_MOUNT_SUGGESTIONS
@@ -20,6 +21,8 @@ _FIELDS = frozenset(
         *("spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
     }
 )
+_MODES: Final = {"ro": ", and readOnly: true", "rw": ""}
+"""Modes that Docker reads at the end of a path."""
 _SOURCES = "fieldRef, resourceFieldRef, configMapKeyRef or secretKeyRef"
 
 
@@ -27,7 +30,6 @@ class Pod(NamedTuple):
     """The pod around a container."""
 
     volumes: Mapping[str, model.Volume]
-    """The pod's volumes by name."""
     operators: tuple[str, ...]
     """The names of volumes that the operator adds."""
     claimed: list[str]
@@ -37,32 +39,20 @@ class Pod(NamedTuple):
     host_users: bool
     never_restarts: bool
     without_ranges: bool | None
-    """Whether no LimitRange fills in resources; None if that is unknown."""
+    """True if no LimitRange sets default resources; None if unknown."""
 
 
-def check_container(
-    container: model.Container, path: str, pod: Pod, faults: Faults, valid: model.Container | None = None
-) -> None:
-    """Checks for containers and init containers. Parts equal to those of the container `valid` are skipped."""
-    if problem := texts.label(container.name):
-        texts.note(faults, f"{path}.name", container.name, problem, texts.SPELLING)
-    if container.ports:
-        _ports(container.ports, f"{path}.ports", faults)
-    if container.env:
-        _env(container.env, path, pod, faults, (valid and valid.env) or ())
-    if container.env_from:
-        _env_from(container.env_from, path, faults)
-    if container.volume_mounts:
-        _mounts(container, path, pod, faults)
-    if container.volume_devices:
-        _devices(container.volume_devices, path, pod, faults)
+def check_container(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
+    texts.check(faults, f"{path}.name", container.name, texts.label)
+    _ports(container.ports or [], f"{path}.ports", faults)
+    _env(container.env or [], f"{path}.env", pod, faults)
+    _env_from(container.env_from or [], f"{path}.envFrom", faults)
+    _mounts(container, f"{path}.volumeMounts", pod, faults)
+    _devices(container.volume_devices or [], f"{path}.volumeDevices", pod, faults)
     if container.resources is not None:
-        if not (valid and container.resources == valid.resources):
-            check_resources(container.resources, f"{path}.resources", faults, without_ranges=pod.without_ranges)
-        if container.resources.claims:
-            _claims(container, path, pod, faults)
-    if container.resize_policy:
-        _resize(container, path, pod, faults)
+        check_resources(container.resources, f"{path}.resources", faults, without_ranges=pod.without_ranges)
+        _claims(container.resources.claims or [], f"{path}.resources.claims", pod, faults)
+    _resize(container.resize_policy or [], f"{path}.resizePolicy", pod, faults)
     if container.security_context is not None:
         check_security(container.security_context, f"{path}.securityContext", faults, host_users=pod.host_users)
 
@@ -71,26 +61,24 @@ def _ports(ports: list[model.Port], path: str, faults: Faults) -> None:
     used: set[str] = set()
     for index, port in enumerate(ports):
         if port.name:
+            where = f"{path}[{index}].name"
             if problem := texts.port_name(port.name):
-                texts.note(faults, f"{path}[{index}].name", port.name, problem)
+                texts.note(faults, where, port.name, problem)
             elif port.name in used:
-                faults.add(
-                    f"{path}[{index}].name", f'there is another port "{port.name}"', f"Write {port.name[:13]}-2."
-                )
+                faults.add(where, f'there is another port "{port.name}"', f"Write {port.name[:13]}-2.")
             used.add(port.name)
 
 
-def _env(env: list[model.EnvVar], path: str, pod: Pod, faults: Faults, valid: Sequence[model.EnvVar]) -> None:
+def _env(env: list[model.EnvVar], path: str, pod: Pod, faults: Faults) -> None:
     if not texts.variables([variable.name for variable in env]):
         for index, variable in enumerate(env):
-            texts.check(faults, f"{path}.env[{index}].name", variable.name, texts.variable, texts.LETTERS)
+            texts.check(faults, f"{path}[{index}].name", variable.name, texts.variable, texts.LETTERS)
     for index, variable in enumerate(env):
-        if variable.value_from is None:
-            continue
-        if variable not in valid:
-            _value_from(variable, variable.value_from, f"{path}.env[{index}].valueFrom", faults)
-        if variable.value_from.file_key_ref is not None:
-            _file(variable.value_from, f"{path}.env[{index}].valueFrom.fileKeyRef", pod, faults)
+        if variable.value_from is not None:
+            where = f"{path}[{index}].valueFrom"
+            _value_from(variable, variable.value_from, where, faults)
+            if variable.value_from.file_key_ref is not None:
+                _file(variable.value_from.file_key_ref.volume_name, f"{where}.fileKeyRef", pod, faults)
 
 
 def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, faults: Faults) -> None:
@@ -111,8 +99,8 @@ def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, fau
         _key(source.secret_key_ref, f"{where}.secretKeyRef", faults)
 
 
-def _file(source: model.ValueFrom, path: str, pod: Pod, faults: Faults) -> None:
-    if source.file_key_ref is None or not (name := source.file_key_ref.volume_name):
+def _file(name: str | None, path: str, pod: Pod, faults: Faults) -> None:
+    if not name:
         return
     volume = pod.volumes.get(name)
     if volume is None:
@@ -123,15 +111,13 @@ def _file(source: model.ValueFrom, path: str, pod: Pod, faults: Faults) -> None:
 
 
 def _key(reference: model.KeyRef, path: str, faults: Faults) -> None:
-    if problem := texts.subdomain(reference.name):
-        texts.note(faults, f"{path}.name", reference.name, problem)
-    if problem := texts.config_key(reference.key):
-        texts.note(faults, f"{path}.key", reference.key, problem, texts.LETTERS)
+    texts.check(faults, f"{path}.name", reference.name, texts.subdomain)
+    texts.check(faults, f"{path}.key", reference.key, texts.config_key, texts.LETTERS)
 
 
 def _env_from(sources: list[model.EnvFrom], path: str, faults: Faults) -> None:
     for index, source in enumerate(sources):
-        where = f"{path}.envFrom[{index}]"
+        where = f"{path}[{index}]"
         texts.check(faults, f"{where}.prefix", source.prefix, texts.variable, texts.LETTERS)
         references = {"configMapRef": source.config_map_ref, "secretRef": source.secret_ref}
         given = {field: reference for field, reference in references.items() if reference is not None}
@@ -144,23 +130,27 @@ def _env_from(sources: list[model.EnvFrom], path: str, faults: Faults) -> None:
 
 
 def _source(reference: model.SourceRef, path: str, faults: Faults) -> None:
-    # A name that ends with "-" is accepted, because it may be the prefix of a generated name.
+    # The API server accepts a final "-", because the name may be the prefix of a generated name.
     name = reference.name.removesuffix("-") if len(reference.name) > 1 else reference.name
     if problem := texts.subdomain(name):
         texts.note(faults, f"{path}.name", reference.name, problem)
 
 
 def _mounts(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
-    places: set[str] = set()
+    mount_paths: set[str] = set()
     for index, mount in enumerate(container.volume_mounts or ()):
+        where = f"{path}[{index}]"
         if mount.name not in pod.volumes and mount.name not in pod.operators and mount.name:
-            _no_volume(mount.name, f"{path}.volumeMounts[{index}].name", pod, faults)
-        if mount.mount_path in places and mount.mount_path:
+            _no_volume(mount.name, f"{where}.name", pod, faults)
+        if mount.mount_path in mount_paths and mount.mount_path:
             fault = f'there is another mount at "{shown(mount.mount_path)}"'
-            faults.add(f"{path}.volumeMounts[{index}].mountPath", fault, "Mount it elsewhere, or remove it.")
-        places.add(mount.mount_path)
-        if mount.sub_path or mount.sub_path_expr or mount.mount_propagation or mount.recursive_read_only:
-            _mount(mount, container, f"{path}.volumeMounts[{index}]", faults)
+            faults.add(f"{where}.mountPath", fault, "Mount it elsewhere, or remove it.")
+        mount_paths.add(mount.mount_path)
+        folder, _, mode = mount.mount_path.rpartition(":")
+        if folder and mode in _MODES:
+            fault, fix = f'":{mode}" is part of the path', f"Write {shown(folder)}{_MODES[mode]}."
+            faults.add(f"{where}.mountPath", fault, fix, advisory=True)
+        _mount(mount, container, where, faults)
 
 
 def _no_volume(name: str, path: str, pod: Pod, faults: Faults) -> None:
@@ -174,7 +164,9 @@ def _no_volume(name: str, path: str, pod: Pod, faults: Faults) -> None:
 
 def _mount(mount: model.VolumeMount, container: model.Container, path: str, faults: Faults) -> None:
     for field, text in (("subPath", mount.sub_path), ("subPathExpr", mount.sub_path_expr)):
-        texts.check(faults, f"{path}.{field}", text, texts.inside, "Name a path inside the volume.")
+        inside = (text or "").lstrip("/")
+        fix = "Name a path inside the volume." if not inside or texts.inside(inside) else f"Write {inside}."
+        texts.check(faults, f"{path}.{field}", text, texts.inside, fix)
     if mount.sub_path and mount.sub_path_expr:
         faults.add(f"{path}.subPathExpr", "does not go with subPath", "Remove one of the two.", Kind.FORBIDDEN)
     privileged = container.security_context is not None and container.security_context.privileged
@@ -193,7 +185,7 @@ def _mount(mount: model.VolumeMount, container: model.Container, path: str, faul
 def _devices(devices: list[model.VolumeDevice], path: str, pod: Pod, faults: Faults) -> None:
     seen: set[str] = set()
     for index, device in enumerate(devices):
-        where = f"{path}.volumeDevices[{index}]"
+        where = f"{path}[{index}]"
         if device.name and device.name not in pod.volumes and device.name not in pod.operators:
             _no_volume(device.name, f"{where}.name", pod, faults)
         elif device.name and device.name not in pod.claimed:
@@ -205,10 +197,10 @@ def _devices(devices: list[model.VolumeDevice], path: str, pod: Pod, faults: Fau
         texts.check(faults, f"{where}.devicePath", device.device_path, texts.without_steps_back, 'Leave out "..".')
 
 
-def _claims(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
+def _claims(claims: list[model.ClaimUse], path: str, pod: Pod, faults: Faults) -> None:
     seen: set[tuple[str, str | None]] = set()
-    for index, use in enumerate((container.resources and container.resources.claims) or ()):
-        where = f"{path}.resources.claims[{index}]"
+    for index, use in enumerate(claims):
+        where = f"{path}[{index}]"
         if use.name and use.name not in pod.claims:
             fix = "Add it to resourceClaims of the pod, or correct the name."
             faults.add(f"{where}.name", f'there is no resource claim "{shown(use.name)}"', fix)
@@ -218,25 +210,27 @@ def _claims(container: model.Container, path: str, pod: Pod, faults: Faults) -> 
         seen.add((use.name, use.request or None))
 
 
-def _resize(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
+def _resize(policies: list[model.ResizePolicy], path: str, pod: Pod, faults: Faults) -> None:
     seen: set[str] = set()
-    for index, policy in enumerate(container.resize_policy or ()):
+    for index, policy in enumerate(policies):
         if policy.resource_name in seen:
-            faults.add(f"{path}.resizePolicy[{index}].resourceName", "is listed twice", "Remove one of the two.")
+            faults.add(f"{path}[{index}].resourceName", "is listed twice", "Remove one of the two.")
         seen.add(policy.resource_name)
         if pod.never_restarts and policy.restart_policy == "RestartContainer":
             fault = "RestartContainer does not go with a pod whose restartPolicy is Never"
-            faults.add(f"{path}.resizePolicy[{index}].restartPolicy", fault, "Write NotRequired.")
+            faults.add(f"{path}[{index}].restartPolicy", fault, "Write NotRequired.")
 
 
 _PERIOD: Final = 30  # the API server's default for terminationGracePeriodSeconds
 
 
 def check_handlers(container: model.Container, path: str, faults: Faults, *, grace_period: int | None) -> None:
-    """Checks the probes and handlers of a container that runs as long as the pod."""
     for field, probe in container.probes:
         if probe is not None:
-            _probe(probe, f"{path}.{field}", container, faults)
+            _check_handler(probe, f"{path}.{field}", container, faults)
+            if isinstance(probe, model.ReadinessProbe) and probe.termination_grace_period_seconds is not None:
+                where = f"{path}.{field}.terminationGracePeriodSeconds"
+                faults.add(where, "is not for readiness probes", "Remove it.", Kind.FORBIDDEN)
     if container.lifecycle is not None:
         for field, handler in (
             ("postStart", container.lifecycle.post_start),
@@ -247,7 +241,7 @@ def check_handlers(container: model.Container, path: str, faults: Faults, *, gra
 
 
 def check_no_handlers(container: model.Container, path: str, faults: Faults) -> None:
-    """Probes and handlers are forbidden in an init container that runs to completion."""
+    """For init containers that run to completion."""
     given = [field for field, probe in container.probes if probe is not None]
     if container.lifecycle is not None:
         given.append("lifecycle")
@@ -256,24 +250,19 @@ def check_no_handlers(container: model.Container, path: str, faults: Faults) -> 
         faults.add(f"{path}.{field}", fault, "Remove it, or set restartPolicy: Always.", Kind.FORBIDDEN)
 
 
-def _probe(probe: model.Probe, path: str, container: model.Container, faults: Faults) -> None:
-    _one(probe, path, container, faults)
-    if isinstance(probe, model.ReadinessProbe) and probe.termination_grace_period_seconds is not None:
-        where = f"{path}.terminationGracePeriodSeconds"
-        faults.add(where, "is not for readiness probes", "Remove it.", Kind.FORBIDDEN)
-
-
 def _lifecycle(
     handler: model.LifecycleHandler, path: str, container: model.Container, faults: Faults, grace_period: int | None
 ) -> None:
-    _one(handler, path, container, faults)
+    _check_handler(handler, path, container, faults)
     most = _PERIOD if grace_period is None else grace_period
     if handler.sleep is not None and not 0 <= (handler.sleep.seconds or 0) <= most:
         fault = f"must be between 0 and terminationGracePeriodSeconds, which is {most}"
         faults.add(f"{path}.sleep.seconds", fault, f"Write {most} or less.")
 
 
-def _one(handler: model.Probe | model.LifecycleHandler, path: str, container: model.Container, faults: Faults) -> None:
+def _check_handler(
+    handler: model.Probe | model.LifecycleHandler, path: str, container: model.Container, faults: Faults
+) -> None:
     ways: dict[str, object] = {"exec": handler.exec, "httpGet": handler.http_get, "tcpSocket": handler.tcp_socket}
     ways |= {"grpc": handler.grpc} if isinstance(handler, model.Probe) else {"sleep": handler.sleep}
     given = [field for field, way in ways.items() if way is not None]
@@ -292,44 +281,40 @@ def _one(handler: model.Probe | model.LifecycleHandler, path: str, container: mo
             elif all(port.name != target.port for port in container.ports or ()):
                 fault = f'{path.rpartition(".")[2]} of {container.name}: no port "{target.port}"'
                 faults.add(f"{path}.{field}.port", fault, "Write a number.", advisory=True)
+    if handler.http_get is not None and handler.http_get.port in sshd.USUAL | sshd.NAMES:
+        fix = f"Write tcpSocket: {{port: {handler.http_get.port}}} instead."
+        faults.add(f"{path}.httpGet", "sshd does not speak HTTP, so it always fails", fix, advisory=True)
     if handler.http_get is not None:
-        for index, one in enumerate(handler.http_get.http_headers or ()):
-            texts.check(faults, f"{path}.httpGet.httpHeaders[{index}].name", one.name, texts.header)
+        for index, header in enumerate(handler.http_get.http_headers or ()):
+            texts.check(faults, f"{path}.httpGet.httpHeaders[{index}].name", header.name, texts.header)
 
 
 def check_security(context: model.SecurityContext, path: str, faults: Faults, *, host_users: bool) -> None:
     if context.proc_mount == "Unmasked" and host_users:
         faults.add(f"{path}.procMount", "Unmasked needs hostUsers: false in the pod", "Remove it.", Kind.FORBIDDEN)
+    capabilities = (context.capabilities and context.capabilities.add) or ()
     if context.allow_privilege_escalation is False:
+        where, fix = f"{path}.allowPrivilegeEscalation", "Remove one of the two."
         if context.privileged:
-            fault = "is false, but privileged is true"
-            faults.add(f"{path}.allowPrivilegeEscalation", fault, "Remove one of the two.", Kind.FORBIDDEN)
-        if context.capabilities is not None and "CAP_SYS_ADMIN" in (context.capabilities.add or ()):
-            fault = "is false, but CAP_SYS_ADMIN is added"
-            faults.add(f"{path}.allowPrivilegeEscalation", fault, "Remove one of the two.", Kind.FORBIDDEN)
-    for index, name in enumerate((context.capabilities and context.capabilities.add) or ()):
+            faults.add(where, "is false, but privileged is true", fix, Kind.FORBIDDEN)
+        if "CAP_SYS_ADMIN" in capabilities:
+            faults.add(where, "is false, but CAP_SYS_ADMIN is added", fix, Kind.FORBIDDEN)
+    for index, name in enumerate(capabilities):
         if name.startswith("CAP_"):
             fault = "begins with CAP_, which containerd adds too"
             faults.add(f"{path}.capabilities.add[{index}]", fault, f"Write {name[4:]}.", advisory=True)
-    if context.seccomp_profile is not None or context.app_armor_profile is not None:
-        _profiles(context, path, faults)
+    _profiles(context, path, faults)
 
 
 def check_pod_security(context: model.PodSecurityContext, path: str, faults: Faults) -> None:
-    if context.seccomp_profile is not None or context.app_armor_profile is not None:
-        _profiles(context, path, faults)
+    _profiles(context, path, faults)
     seen: set[str] = set()
     for index, sysctl in enumerate(context.sysctls or ()):
+        where = f"{path}.sysctls[{index}].name"
         if problem := texts.sysctl(sysctl.name):
-            texts.note(
-                faults,
-                f"{path}.sysctls[{index}].name",
-                sysctl.name,
-                problem,
-                "Write a kernel parameter.",
-            )
+            texts.note(faults, where, sysctl.name, problem, "Write a kernel parameter.")
         elif sysctl.name in seen:
-            faults.add(f"{path}.sysctls[{index}].name", f'"{sysctl.name}" is listed twice', "Remove one of the two.")
+            faults.add(where, f'"{sysctl.name}" is listed twice', "Remove one of the two.")
         seen.add(sysctl.name)
 
 
@@ -353,24 +338,26 @@ def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: s
             faults.add(where, f"does not go with the type {profile.type}", fix, Kind.FORBIDDEN)
 
 
-def check_users(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    """The kubelet does not start a container as root if it must run as a different user (`verifyRunAsNonRoot`)."""
-    of_pod = spec.security_context
+# Programs that run as root: mpirun with this option, and sshd without a configuration of its own.
+_OF_ROOT: Final = re.compile(r"allow-run-as-root|/sshd\b(?!.* -f)")
+
+
+def check_users(template: model.Template, spec: model.PodSpec, path: str, faults: Faults) -> None:
+    """The kubelet does not start a container whose user is 0 although `runAsNonRoot` is set (`verifyRunAsNonRoot`)."""
     if spec.os is not None and spec.os.name == "windows":
         return
-    for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
-        for index, container in enumerate(containers or ()):
-            own = container.security_context
-            if own is None and of_pod is None:
-                continue
-            non_root, user, where = None, None, path
-            if of_pod is not None:
-                non_root, user = of_pod.run_as_non_root, of_pod.run_as_user
-            if own is not None:
-                non_root = non_root if own.run_as_non_root is None else own.run_as_non_root
-                if own.run_as_user is not None:
-                    user, where = own.run_as_user, f"{path}.{kind}[{index}]"
-            if non_root and user == 0:
-                fault = "is 0, but runAsNonRoot is true, so the container never starts"
-                fix = "Set it to another user, or runAsNonRoot to false."
-                faults.add(f"{where}.securityContext.runAsUser", fault, fix)
+    of_pod = spec.security_context or model.PodSecurityContext()
+    for field, index, container in template.each_container:
+        own, where = container.security_context or model.SecurityContext(), f"{path}.{field}[{index}]"
+        non_root, user, non_root_at, user_at = of_pod.run_as_non_root, of_pod.run_as_user, path, path
+        if own.run_as_non_root is not None:
+            non_root, non_root_at = own.run_as_non_root, where
+        if own.run_as_user is not None:
+            user, user_at = own.run_as_user, where
+        if non_root and user == 0 and _OF_ROOT.search(" ".join(container.argv)):
+            fault, fix = "is true, but runAsUser is 0, so the container never starts", "Set it to false."
+            faults.add(f"{non_root_at}.securityContext.runAsNonRoot", fault, fix)
+        elif non_root and user == 0:
+            fault = "is 0, but runAsNonRoot is true, so the container never starts"
+            fix = "Set it to another user, or runAsNonRoot to false."
+            faults.add(f"{user_at}.securityContext.runAsUser", fault, fix)

@@ -1,8 +1,11 @@
 """The API server's checks of a whole template: metadata, containers, placement, node and network."""
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
+import msgspec
+
+from webhook.api.pod import PodTemplate
 from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.check_containers import (
     Pod,
@@ -17,106 +20,90 @@ from webhook.predict.pod_template.check_volumes import check_volumes
 from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels, check_requirement, check_selector
 
-_NONE: Final[frozenset[str]] = frozenset()
-# Other spellings of architectures, with the spelling that nodes have (Go's).
+# Other spellings of architectures, with Go's spelling, which nodes have.
 _ARCHITECTURES: Final = {"x86_64": "amd64", "x86-64": "amd64", "aarch64": "arm64"}
 
 
-class Surroundings(NamedTuple):
-    """Facts from outside the template."""
+class Role(msgspec.Struct, frozen=True, gc=False):
+    """A pod template of the job. `path` is the path of the template."""
 
-    volumes: tuple[str, ...] = ()
-    """The operator's volumes; containers may mount them."""
-    never_restarts: bool = False
-    without_ranges: bool | None = None
-    """Whether no LimitRange fills in resources; None if that is unknown."""
-    valid: model.Template = model.Template()
-    """A template without faults: parts that are equal to its parts are not checked again."""
+    name: str
+    path: str
+    template: PodTemplate
+    volumes: tuple[str, ...]
+    """The names of the volumes that the operator adds."""
+    never_restarts: bool
 
 
-def check_template(template: model.Template, path: str, faults: Faults, around: Surroundings) -> None:
-    if (meta := template.metadata) is not None and meta != around.valid.metadata:
-        if meta.labels:
-            check_labels(meta.labels, f"{path}.metadata.labels", faults)
-        if meta.annotations:
-            check_annotations(meta.annotations, f"{path}.metadata.annotations", faults)
+def check_template(template: model.Template, role: Role, faults: Faults, without_ranges: bool | None) -> None:
+    """`template` is the role's template with the types of `model`."""
+    check_labels(template.labels, f"{role.path}.metadata.labels", faults)
+    check_annotations(template.annotations, f"{role.path}.metadata.annotations", faults)
     if (spec := template.spec) is None:
         return
-    path, valid = f"{path}.spec", around.valid.spec or model.PodSpec()
-    if spec.volumes:
-        check_volumes(spec.volumes, f"{path}.volumes", faults, valid.volumes or ())
+    path = f"{role.path}.spec"
+    check_volumes(spec.volumes or [], f"{path}.volumes", faults)
     volumes = {volume.name: volume for volume in spec.volumes or ()}
     if faults:  # a name may be wrong
         volumes = {texts.label_corrected(name): volume for name, volume in volumes.items()}
     pod = Pod(
         volumes,
-        around.volumes,
-        [name for name, one in volumes.items() if one.persistent_volume_claim or one.ephemeral],
-        _claims(spec.resource_claims, f"{path}.resourceClaims", faults) if spec.resource_claims else _NONE,
+        role.volumes,
+        [name for name, volume in volumes.items() if volume.persistent_volume_claim or volume.ephemeral],
+        _claims(spec.resource_claims or [], f"{path}.resourceClaims", faults),
         spec.host_users is not False,
-        around.never_restarts,
-        around.without_ranges,
+        role.never_restarts,
+        without_ranges,
     )
-    _containers(spec, path, pod, faults, valid)
+    _containers(spec, path, pod, faults)
     if spec.resources is not None:
         check_pod_resources(spec, path, faults)
     if spec.overhead and not spec.runtime_class_name:
         fault = "needs a RuntimeClass with the same overhead"
         faults.add(f"{path}.overhead", fault, "Remove it: a RuntimeClass sets it.", Kind.FORBIDDEN)
-    _placement(spec, path, faults, valid)
+    _placement(spec, path, faults)
     if spec.security_context is not None:
         check_pod_security(spec.security_context, f"{path}.securityContext", faults)
-    check_users(spec, path, faults)
-    media = [volume.empty_dir.medium or "" for volume in spec.volumes or () if volume.empty_dir]
-    if any(medium.startswith("HugePages") for medium in media):
-        check_huge_pages(spec, path, faults, without_ranges=around.without_ranges)
+    check_users(template, spec, path, faults)
+    check_huge_pages(spec, path, faults, without_ranges=without_ranges)
     check_host(spec, path, faults)
 
 
-def _placement(spec: model.PodSpec, path: str, faults: Faults, valid: model.PodSpec) -> None:
-    if spec.node_selector and spec.node_selector != valid.node_selector:
-        check_labels(spec.node_selector, f"{path}.nodeSelector", faults)
-        for key in ("kubernetes.io/arch", "kubernetes.io/os"):
-            value = spec.node_selector.get(key) or ""
-            if value != (spelling := _ARCHITECTURES.get(value.lower(), value.lower())):
-                where, fix = f"{path}.nodeSelector[{key}]", f"Write {shown(spelling)}."
-                faults.add(where, f'"{shown(value)}" is not the label of any node', fix, advisory=True)
-    if spec.tolerations and spec.tolerations != valid.tolerations:
-        check_tolerations(spec.tolerations, f"{path}.tolerations", faults)
-    if spec.affinity is not None and spec.affinity != valid.affinity:
+def _placement(spec: model.PodSpec, path: str, faults: Faults) -> None:
+    selector = spec.node_selector or {}
+    check_labels(selector, f"{path}.nodeSelector", faults)
+    for key in ("kubernetes.io/arch", "kubernetes.io/os"):
+        value = selector.get(key) or ""
+        if value != (spelling := _ARCHITECTURES.get(value.lower(), value.lower())):
+            where, fix = f"{path}.nodeSelector[{key}]", f"Write {shown(spelling)}."
+            faults.add(where, f'"{shown(value)}" is not the label of any node', fix, advisory=True)
+    check_tolerations(spec.tolerations or [], f"{path}.tolerations", faults)
+    if spec.affinity is not None:
         check_affinity(spec.affinity, f"{path}.affinity", faults)
-    if spec.topology_spread_constraints:
-        check_spread(spec.topology_spread_constraints, f"{path}.topologySpreadConstraints", faults)
+    check_spread(spec.topology_spread_constraints or [], f"{path}.topologySpreadConstraints", faults)
 
 
-def _containers(spec: model.PodSpec, path: str, pod: Pod, faults: Faults, valid: model.PodSpec) -> None:
+def _containers(spec: model.PodSpec, path: str, pod: Pod, faults: Faults) -> None:
     used: set[str] = set()
     host_ports: set[tuple[str, str, int]] = set()
     for index, container in enumerate(spec.containers or ()):
         where = f"{path}.containers[{index}]"
-        check_container(container, where, pod, faults, _at(valid.containers, index))
+        check_container(container, where, pod, faults)
         _once(container.name, where, used, faults)
-        if container.ports:
-            _host_ports(container, where, host_ports, spec, faults)
-        if container.lifecycle or container.liveness_probe or container.readiness_probe or container.startup_probe:
-            check_handlers(container, where, faults, grace_period=spec.termination_grace_period_seconds)
+        _host_ports(container, where, host_ports, spec, faults)
+        check_handlers(container, where, faults, grace_period=spec.termination_grace_period_seconds)
     for index, container in enumerate(spec.init_containers or ()):
         where = f"{path}.initContainers[{index}]"
-        check_container(container, where, pod, faults, _at(valid.init_containers, index))
+        check_container(container, where, pod, faults)
         _once(container.name, where, used, faults)
-        if container.ports:
-            _host_ports(container, where, set(), spec, faults, init=True)
+        _host_ports(container, where, set(), spec, faults, init=True)
         if container.restart_policy == "Always":
             check_handlers(container, where, faults, grace_period=spec.termination_grace_period_seconds)
-        elif container.lifecycle or container.liveness_probe or container.readiness_probe or container.startup_probe:
+        else:
             check_no_handlers(container, where, faults)
     if spec.ephemeral_containers:
         fault = "cannot be set when a pod is created"
         faults.add(f"{path}.ephemeralContainers", fault, "Remove it: kubectl debug adds them.", Kind.FORBIDDEN)
-
-
-def _at(containers: list[model.Container] | None, index: int) -> model.Container | None:
-    return containers[index] if containers and index < len(containers) else None
 
 
 def _once(name: str, path: str, used: set[str], faults: Faults) -> None:
@@ -142,10 +129,10 @@ def _host_ports(
         if spec.host_network and number != port.container_port and not init:
             fault = f"is {number}, must be the containerPort {port.container_port} with hostNetwork"
             faults.add(where, fault, "Remove it.")
-        one = (port.protocol or "TCP", port.host_ip or "", number)
-        if one in used:
+        address = (port.protocol or "TCP", port.host_ip or "", number)
+        if address in used:
             faults.add(where, f"another container has port {number} of the node", "Remove it, or write another number.")
-        used.add(one)
+        used.add(address)
 
 
 def _claims(claims: list[model.ResourceClaim], path: str, faults: Faults) -> set[str]:
@@ -166,8 +153,7 @@ def _claims(claims: list[model.ResourceClaim], path: str, faults: Faults) -> set
             fault = "names both a claim and a template" if names else "names neither a claim nor a template"
             faults.add(where, fault, "Set one of resourceClaimName and resourceClaimTemplateName.")
         for field, name in names.items():
-            if problem := texts.subdomain(name):
-                texts.note(faults, f"{where}.{field}", name, problem)
+            texts.check(faults, f"{where}.{field}", name, texts.subdomain)
     return used
 
 
@@ -184,15 +170,16 @@ _OF_IPC: Final = frozenset(
 
 
 def check_host(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    """Checks fields about the node and its namespaces."""
     _namespaces(spec, path, faults)
-    if spec.node_name:
-        _node_name(spec, spec.node_name, path, faults)
-    _objects(spec, path, faults)
-    if spec.dns_config is not None or spec.dns_policy == "None":
-        _dns(spec, path, faults)
-    if spec.readiness_gates or spec.scheduling_gates:
-        _gates(spec, path, faults)
+    if spec.node_name and (problem := texts.subdomain(spec.node_name)):
+        texts.note(faults, f"{path}.nodeName", spec.node_name, problem)
+    elif spec.node_name and spec.scheduling_gates:
+        faults.add(f"{path}.nodeName", "does not go with schedulingGates", "Remove one of the two.", Kind.FORBIDDEN)
+    account = "serviceAccountName" if spec.service_account_name else "serviceAccount"
+    texts.check(faults, f"{path}.{account}", spec.service_account_name or spec.service_account, texts.subdomain)
+    texts.check(faults, f"{path}.runtimeClassName", spec.runtime_class_name, texts.subdomain)
+    _dns(spec, path, faults)
+    _gates(spec, path, faults)
     for index, alias in enumerate(spec.host_aliases or ()):
         texts.check(faults, f"{path}.hostAliases[{index}].ip", alias.ip, texts.address, "Write it as 10.0.0.1.")
         where = f"{path}.hostAliases[{index}].hostnames"
@@ -201,12 +188,11 @@ def check_host(spec: model.PodSpec, path: str, faults: Faults) -> None:
 
 def _namespaces(spec: model.PodSpec, path: str, faults: Faults) -> None:
     if spec.host_users is False:
+        fault, fix = "does not go with hostUsers: false", "Remove one of the two."
         of_node = (("hostPID", spec.host_pid), ("hostIPC", spec.host_ipc), ("hostNetwork", spec.host_network))
         for field, value in of_node:
             if value:
-                faults.add(
-                    f"{path}.{field}", "does not go with hostUsers: false", "Remove one of the two.", Kind.FORBIDDEN
-                )
+                faults.add(f"{path}.{field}", fault, fix, Kind.FORBIDDEN)
     if spec.share_process_namespace and spec.host_pid:
         fault = "does not go with hostPID"
         faults.add(f"{path}.shareProcessNamespace", fault, "Remove one of the two.", Kind.FORBIDDEN)
@@ -219,7 +205,7 @@ def _namespaces(spec: model.PodSpec, path: str, faults: Faults) -> None:
 
 
 def _sysctls(spec: model.PodSpec, sysctls: list[model.Sysctl], path: str, faults: Faults) -> None:
-    """Rejects parameters of a namespace that the pod shares with its node (component-helpers `node/util/sysctl`)."""
+    # A pod cannot set parameters of a namespace that it shares with its node (component-helpers `node/util/sysctl`).
     for index, sysctl in enumerate(sysctls):
         name = sysctl.name.partition("*")[0]
         if (separator := _SEPARATOR.search(name)) and separator[0] == "/":
@@ -232,38 +218,17 @@ def _sysctls(spec: model.PodSpec, sysctls: list[model.Sysctl], path: str, faults
             faults.add(f"{path}[{index}].name", f"{shown(sysctl.name)} does not go with {of_node}", fix)
 
 
-def _node_name(spec: model.PodSpec, name: str, path: str, faults: Faults) -> None:
-    if problem := texts.subdomain(name):
-        texts.note(faults, f"{path}.nodeName", name, problem, texts.SPELLING)
-    elif spec.scheduling_gates:
-        faults.add(f"{path}.nodeName", "does not go with schedulingGates", "Remove one of the two.", Kind.FORBIDDEN)
-
-
-def _objects(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    """Checks the names of referenced objects. `serviceAccount` is used only if `serviceAccountName` is empty."""
-    account = "serviceAccountName" if spec.service_account_name else "serviceAccount"
-    for field, name in (
-        (account, spec.service_account_name or spec.service_account),
-        ("runtimeClassName", spec.runtime_class_name),
-    ):
-        texts.check(faults, f"{path}.{field}", name, texts.subdomain)
-
-
 def _dns(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    config = spec.dns_config
-    if spec.dns_policy == "None" and not (config and config.nameservers):
+    config, path = spec.dns_config or model.DnsConfig(), f"{path}.dnsConfig"
+    if spec.dns_policy == "None" and not config.nameservers:
         fault = "is missing, but dnsPolicy is None"
-        faults.add(f"{path}.dnsConfig.nameservers", fault, "Name a server, or remove dnsPolicy.", Kind.REQUIRED)
-    if config is None:
-        return
-    texts.check_each(
-        faults, f"{path}.dnsConfig.nameservers", config.nameservers, texts.address, "Write it as 10.0.0.1."
-    )
+        faults.add(f"{path}.nameservers", fault, "Name a server, or remove dnsPolicy.", Kind.REQUIRED)
+    texts.check_each(faults, f"{path}.nameservers", config.nameservers, texts.address, "Write it as 10.0.0.1.")
     searches = config.searches or []
-    texts.check_each(faults, f"{path}.dnsConfig.searches", searches, texts.search, "Write one as example.com.")
+    texts.check_each(faults, f"{path}.searches", searches, texts.search, "Write one as example.com.")
     if sum(map(len, searches)) + len(searches) - 1 > _LONGEST_SEARCH:
         fault = f"has more than {_LONGEST_SEARCH} characters in all"
-        faults.add(f"{path}.dnsConfig.searches", fault, "Leave some out.")
+        faults.add(f"{path}.searches", fault, "Leave some out.")
 
 
 def _gates(spec: model.PodSpec, path: str, faults: Faults) -> None:
@@ -285,22 +250,21 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def check_tolerations(tolerations: list[model.Toleration], path: str, faults: Faults) -> None:
-    for index, one in enumerate(tolerations):
-        if one.key:
-            if problem := texts.label_key(one.key):
-                texts.note(faults, f"{path}[{index}].key", one.key, problem, texts.LETTERS)
-        elif one.operator in {None, "", "Equal"}:
+    for index, toleration in enumerate(tolerations):
+        where, value = f"{path}[{index}]", toleration.value
+        texts.check(faults, f"{where}.key", toleration.key, texts.label_key, texts.LETTERS)
+        if not toleration.key and toleration.operator in {None, "", "Equal"}:
             fault, fix = "must be Exists where no key is set", "Set the key, or operator: Exists for every taint."
-            faults.add(f"{path}[{index}].operator", fault, fix)
-        if one.value:
-            if one.operator == "Exists":
-                fault = "does not go with operator Exists"
-                faults.add(f"{path}[{index}].value", fault, "Remove it, or use operator: Equal.", Kind.FORBIDDEN)
-            elif problem := texts.label_value(one.value):
-                texts.note(faults, f"{path}[{index}].value", one.value, problem, texts.LETTERS)
-        if one.toleration_seconds is not None and one.effect in {None, "", "NoSchedule", "PreferNoSchedule"}:
+            faults.add(f"{where}.operator", fault, fix)
+        if value and toleration.operator == "Exists":
+            fault = "does not go with operator Exists"
+            faults.add(f"{where}.value", fault, "Remove it, or use operator: Equal.", Kind.FORBIDDEN)
+        else:
+            texts.check(faults, f"{where}.value", value, texts.label_value, texts.LETTERS)
+        not_evicting = toleration.effect in {None, "", "NoSchedule", "PreferNoSchedule"}
+        if toleration.toleration_seconds is not None and not_evicting:
             fault = "must be NoExecute where tolerationSeconds is set"
-            faults.add(f"{path}[{index}].effect", fault, "Write NoExecute, or remove tolerationSeconds.")
+            faults.add(f"{where}.effect", fault, "Write NoExecute, or remove tolerationSeconds.")
 
 
 def check_affinity(affinity: model.Affinity, path: str, faults: Faults) -> None:
@@ -322,8 +286,8 @@ def _nodes(affinity: model.NodeAffinity, path: str, faults: Faults) -> None:
 
 
 def _node_term(term: model.NodeTerm, path: str, faults: Faults, *, preferred: bool = False) -> None:
-    for index, one in enumerate(term.match_expressions or ()):
-        check_requirement(one, f"{path}.matchExpressions[{index}]", faults, any_value=preferred)
+    for index, requirement in enumerate(term.match_expressions or ()):
+        check_requirement(requirement, f"{path}.matchExpressions[{index}]", faults, any_value=preferred)
     for index, field in enumerate(term.match_fields or ()):
         for name in field.values[:1]:
             texts.check(faults, f"{path}.matchFields[{index}].values[0]", name, texts.subdomain, texts.SPELLING)
@@ -350,24 +314,22 @@ def _pod_term(term: model.PodAffinityTerm, path: str, faults: Faults) -> None:
 def _keys(
     keys: list[str] | None, selector: model.Selector | model.PodSelector | None, path: str, faults: Faults
 ) -> None:
-    if not keys:
-        return
-    if selector is None:
+    if keys and selector is None:
         faults.add(path, "needs a labelSelector", "Add the labelSelector, or remove it.", Kind.FORBIDDEN)
-        return
-    texts.check_each(faults, path, keys, texts.label_key, texts.LETTERS)
+    else:
+        texts.check_each(faults, path, keys, texts.label_key, texts.LETTERS)
 
 
 def check_spread(constraints: list[model.SpreadConstraint], path: str, faults: Faults) -> None:
     seen: set[tuple[str, str]] = set()
-    for index, one in enumerate(constraints):
-        where = f"{path}[{index}]"
-        if one.topology_key and (one.topology_key, one.when_unsatisfiable) in seen:
-            fault = f'"{shown(one.topology_key)}" with {one.when_unsatisfiable} is listed twice'
+    for index, constraint in enumerate(constraints):
+        where, key, action = f"{path}[{index}]", constraint.topology_key, constraint.when_unsatisfiable
+        if key and (key, action) in seen:
+            fault = f'"{shown(key)}" with {action} is listed twice'
             faults.add(f"{where}.topologyKey", fault, "Remove one of the two.")
-        seen.add((one.topology_key, one.when_unsatisfiable))
-        if one.min_domains is not None and one.when_unsatisfiable == "ScheduleAnyway":
+        seen.add((key, action))
+        if constraint.min_domains is not None and action == "ScheduleAnyway":
             fault, fix = "needs whenUnsatisfiable: DoNotSchedule", "Remove it, or write DoNotSchedule."
             faults.add(f"{where}.minDomains", fault, fix, Kind.FORBIDDEN)
-        check_selector(one.label_selector, f"{where}.labelSelector", faults)
-        _keys(one.match_label_keys, one.label_selector, f"{where}.matchLabelKeys", faults)
+        check_selector(constraint.label_selector, f"{where}.labelSelector", faults)
+        _keys(constraint.match_label_keys, constraint.label_selector, f"{where}.matchLabelKeys", faults)

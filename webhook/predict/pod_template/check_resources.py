@@ -4,7 +4,6 @@ https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/v
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/volume/emptydir/empty_dir.go (`getPageSizeMountOption`)
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 from webhook.api import quantity
@@ -19,8 +18,8 @@ _NOTHING: Final = Quantity(0)
 
 
 def check_pod_resources(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    """Checks the pod's own resources, and whether containers exceed them."""
     own = spec.resources or model.Resources()
+    containers = spec.containers or []
     for field, amounts in (("limits", own.limits), ("requests", own.requests)):
         for name in amounts or ():
             if not is_pod_level(name):
@@ -31,7 +30,7 @@ def check_pod_resources(spec: model.PodSpec, path: str, faults: Faults) -> None:
     most = read_amounts(own.limits)
     for name, amount in read_amounts(own.requests).items():
         where = f"{path}.resources.requests[{shown(name)}]"
-        total = sum((_least(container).get(name, _NOTHING) for container in spec.containers or ()), _NOTHING)
+        total = sum((_least(container).get(name, _NOTHING) for container in containers), _NOTHING)
         if amount > most.get(name, amount):
             most_of_pod = quantity.format(most[name])
             fault = f"{quantity.format(amount)} is above the limit of {most_of_pod}"
@@ -39,9 +38,8 @@ def check_pod_resources(spec: model.PodSpec, path: str, faults: Faults) -> None:
         elif total > amount:
             fault = f"{quantity.format(amount)} is below the containers' {quantity.format(total)}"
             faults.add(where, fault, f"Set it to {quantity.format(total)} or more.")
-    for index, container in enumerate(spec.containers or () if most else ()):
-        limits = container.resources.limits if container.resources is not None else None
-        for name, limit in read_amounts(limits).items():
+    for index, container in enumerate(containers):
+        for name, limit in read_amounts((container.resources or model.Resources()).limits).items():
             if name in most and limit > most[name]:
                 fault = f"{quantity.format(limit)} is above the pod's limit of {quantity.format(most[name])}"
                 where = f"{path}.containers[{index}].resources.limits[{shown(name)}]"
@@ -54,12 +52,18 @@ def _least(container: model.Container) -> dict[str, Quantity]:
 
 
 def check_huge_pages(spec: model.PodSpec, path: str, faults: Faults, *, without_ranges: bool | None) -> None:
-    """The page size of a mounted volume of huge pages must be requested by a container or the pod."""
+    """A container or the pod must request the page size of a mounted volume of huge pages."""
     if without_ranges is False:
         return
     containers = [*(spec.containers or ()), *(spec.init_containers or ())]
     mounted = {mount.name for container in containers for mount in container.volume_mounts or ()}
-    sizes = {page_size(name) for name in _requested(spec)}
+    sizes = {
+        page_size(name)
+        for resources in (spec.resources, *(container.resources for container in containers))
+        if resources is not None
+        for name in (*(resources.limits or ()), *(resources.requests or ()))
+        if name.startswith(HUGE_PAGES)
+    }
     for index, volume in enumerate(spec.volumes or ()):
         medium = (volume.empty_dir and volume.empty_dir.medium) or ""
         if not medium.startswith(_MEDIUM) or volume.name not in mounted:
@@ -72,12 +76,3 @@ def check_huge_pages(spec: model.PodSpec, path: str, faults: Faults, *, without_
         elif medium == _MEDIUM and len(sizes) > 1:
             fault = f'there are several sizes of pages for "{volume.name}" (the pods never start)'
             faults.add(where, fault, f"Name the size, as {_MEDIUM}-2Mi.", advisory=without_ranges is None)
-
-
-def _requested(spec: model.PodSpec) -> Iterator[str]:
-    """The names of all requested huge pages."""
-    containers = (container.resources for container in (*(spec.containers or ()), *(spec.init_containers or ())))
-    for resources in (spec.resources, *containers):
-        if resources is not None:
-            names = (*(resources.limits or ()), *(resources.requests or ()))
-            yield from (name for name in names if name.startswith(HUGE_PAGES))

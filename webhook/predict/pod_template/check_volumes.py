@@ -1,6 +1,5 @@
-"""The API server's checks of volumes: names, sources, the fields of sources, and references to fields of the pod."""
+"""The API server's checks of volumes, and of references to fields of the pod."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import astuple
@@ -22,15 +21,12 @@ _RESOURCES: Final = frozenset(
 _HUGE_PAGES: Final = ("requests.hugepages-", "limits.hugepages-")
 _OF_CPU: Final = frozenset(map(quantity.parse, ("1m", "1")))
 _OF_BYTES: Final = frozenset(
-    map(
-        quantity.parse,
-        ("1", *(f"1{unit}" for unit in ("k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))),
-    )
+    map(quantity.parse, ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"])
 )
 
 
 def check_field(reference: model.FieldRef, path: str, fields: frozenset[str], faults: Faults) -> None:
-    """A reference must name a label, an annotation or a field in `fields`."""
+    """The reference must name a label, an annotation or a field in `fields`."""
     if reference.api_version not in {None, "", "v1"}:
         faults.add(f"{path}.apiVersion", f'"{shown(reference.api_version or "")}" is not supported', "Write v1.")
         return
@@ -50,7 +46,6 @@ def check_field(reference: model.FieldRef, path: str, fields: frozenset[str], fa
 def check_resource_field(
     reference: model.ResourceFieldRef, path: str, faults: Faults, *, in_file: bool = False
 ) -> None:
-    """A reference must name a known resource, in a valid unit."""
     if in_file and not reference.container_name:
         faults.add(f"{path}.containerName", "is missing", "Name the container.", Kind.REQUIRED)
     name = reference.resource
@@ -69,7 +64,7 @@ def check_resource_field(
 
 
 def check_items(items: list[model.KeyToPath] | None, path: str, faults: Faults, used: set[str] | None = None) -> None:
-    """Checks files made from keys. `used`, the paths of the volume's earlier sources, gets the paths of `items`."""
+    """Adds the files to `used`, which has the files of the volume's earlier sources."""
     for index, item in enumerate(items or ()):
         texts.check(faults, f"{path}.items[{index}].path", item.path, texts.file_inside, _INSIDE)
         _once(item.path, f"{path}.items[{index}].path", used, faults)
@@ -78,7 +73,7 @@ def check_items(items: list[model.KeyToPath] | None, path: str, faults: Faults, 
 def check_downward(
     items: list[model.DownwardFile] | None, path: str, faults: Faults, used: set[str] | None = None
 ) -> None:
-    """Checks files made from fields of the pod."""
+    """Checks files with fields of the pod; `used` as in `check_items`."""
     for index, item in enumerate(items or ()):
         where = f"{path}.items[{index}]"
         texts.check(faults, f"{where}.path", item.path, texts.file_inside, _INSIDE)
@@ -102,7 +97,6 @@ def _once(file: str, path: str, used: set[str] | None, faults: Faults) -> None:
 
 
 def check_claim(template: model.ClaimTemplate, path: str, faults: Faults) -> None:
-    """Checks metadata, access modes, storage, classes and data sources."""
     if (meta := template.metadata) is not None:
         check_labels(meta.labels or {}, f"{path}.metadata.labels", faults)
         check_annotations(meta.annotations or {}, f"{path}.metadata.annotations", faults)
@@ -130,43 +124,38 @@ def _spec(spec: model.ClaimSpec, path: str, faults: Faults) -> None:
 
 def _storage(spec: model.ClaimSpec, path: str, faults: Faults) -> None:
     requests = (spec.resources and spec.resources.requests) or {}
-    if "storage" not in requests:
-        faults.add(path, "is missing", "Set it to 100Gi, or to what is needed.", Kind.REQUIRED)
-    else:
-        try:
-            amount = quantity.parse(0 if requests["storage"] is None else requests["storage"])
-        except QuantityError:
-            amount = quantity.Quantity(1)
-        if amount == 0:
-            faults.add(path, "is 0", "Set it to 100Gi, or to what is needed.")
+    written = requests.get("storage")
+    try:
+        amount = quantity.parse(0 if written is None else written)
+    except QuantityError:
+        return
+    if amount == 0:
+        fault, kind = ("is 0", Kind.INVALID) if "storage" in requests else ("is missing", Kind.REQUIRED)
+        faults.add(path, fault, "Set it to 100Gi, or to what is needed.", kind)
 
 
 def _origin(origin: model.DataSource, path: str, faults: Faults) -> None:
     if not origin.api_group and origin.kind and origin.kind != "PersistentVolumeClaim":
         fault = f'"{shown(origin.kind)}" needs an apiGroup'
         faults.add(f"{path}.kind", fault, "Set apiGroup, or the kind PersistentVolumeClaim.")
-    elif origin.api_group and (problem := texts.subdomain(origin.api_group)):
-        texts.note(faults, f"{path}.apiGroup", origin.api_group, problem, texts.SPELLING)
+    else:
+        texts.check(faults, f"{path}.apiGroup", origin.api_group, texts.subdomain)
 
 
-# A valid volume leaves at least this number of sources unset.
+# A valid volume has at least this number of unset sources.
 _OTHERS: Final = len(model.SOURCES) - 1
 _LONGEST_DRIVER: Final = 63
 _MEBIBYTE: Final = 2**20 * quantity.NANO
 
 
-def check_volumes(volumes: list[model.Volume], path: str, faults: Faults, valid: Sequence[model.Volume] = ()) -> None:
-    """Checks all volumes. For volumes that are also in `valid`, only their names are compared."""
+def check_volumes(volumes: list[model.Volume], path: str, faults: Faults) -> None:
     used: set[str] = set()
     for index, volume in enumerate(volumes):
-        is_sound = volume in valid
-        if not is_sound and (problem := texts.label(volume.name)):
+        if problem := texts.label(volume.name):
             texts.note(faults, f"{path}[{index}].name", volume.name, problem, texts.SPELLING)
         elif volume.name in used:
             faults.add(f"{path}[{index}].name", f'there is another volume "{volume.name}"', f"Write {volume.name}-2.")
         used.add(volume.name)
-        if is_sound:
-            continue
         if astuple(volume).count(None) < _OTHERS:
             names = [name for attribute, name in model.SOURCES if getattr(volume, attribute) is not None]
             fault = f"has both {names[0]} and {names[1]}, but a volume has only one source"
@@ -176,7 +165,6 @@ def check_volumes(volumes: list[model.Volume], path: str, faults: Faults, valid:
 
 
 def _source(volume: model.Volume, path: str, faults: Faults) -> None:
-    """Checks the fields of the source that its type does not restrict."""
     if volume.config_map is not None:
         check_items(volume.config_map.items, f"{path}.configMap", faults)
     elif volume.empty_dir is not None:
@@ -187,20 +175,14 @@ def _source(volume: model.Volume, path: str, faults: Faults) -> None:
     elif volume.secret is not None:
         check_items(volume.secret.items, f"{path}.secret", faults)
     elif volume.host_path is not None:
-        if problem := texts.without_steps_back(volume.host_path.path):
-            texts.note(faults, f"{path}.hostPath.path", volume.host_path.path, problem, 'Leave out "..".')
-    else:
-        _seldom(volume, path, faults)
-
-
-def _seldom(volume: model.Volume, path: str, faults: Faults) -> None:
-    if volume.downward_api is not None:
+        where = f"{path}.hostPath.path"
+        texts.check(faults, where, volume.host_path.path, texts.without_steps_back, 'Leave out "..".')
+    elif volume.downward_api is not None:
         check_downward(volume.downward_api.items, f"{path}.downwardAPI", faults)
     elif volume.projected is not None:
         _projected(volume.projected, f"{path}.projected", faults)
-    elif volume.nfs is not None:
-        if not volume.nfs.path.startswith("/"):
-            texts.note(faults, f"{path}.nfs.path", volume.nfs.path, "must start with /", f"Write /{volume.nfs.path}.")
+    elif volume.nfs is not None and not volume.nfs.path.startswith("/"):
+        texts.note(faults, f"{path}.nfs.path", volume.nfs.path, "must start with /", f"Write /{volume.nfs.path}.")
     elif volume.csi is not None:
         _csi(volume.csi, f"{path}.csi", faults)
     elif volume.ephemeral is not None:
@@ -209,17 +191,17 @@ def _seldom(volume: model.Volume, path: str, faults: Faults) -> None:
 
 def _projected(source: model.ProjectedSource, path: str, faults: Faults) -> None:
     files: set[str] = set()
-    for index, one in enumerate(source.sources or ()):
+    for index, item in enumerate(source.sources or ()):
         where = f"{path}.sources[{index}]"
-        if one.secret is not None:
-            check_items(one.secret.items, f"{where}.secret", faults, files)
-        if one.config_map is not None:
-            check_items(one.config_map.items, f"{where}.configMap", faults, files)
-        if one.downward_api is not None:
-            check_downward(one.downward_api.items, f"{where}.downwardAPI", faults, files)
-        if (token := one.service_account_token) is not None:
+        if item.secret is not None:
+            check_items(item.secret.items, f"{where}.secret", faults, files)
+        if item.config_map is not None:
+            check_items(item.config_map.items, f"{where}.configMap", faults, files)
+        if item.downward_api is not None:
+            check_downward(item.downward_api.items, f"{where}.downwardAPI", faults, files)
+        if (token := item.service_account_token) is not None:
             texts.check(faults, f"{where}.serviceAccountToken.path", token.path, texts.file_inside, _INSIDE)
-        if sum(each is not None for each in (one.secret, one.config_map, one.downward_api, token)) > 1:
+        if sum(kind is not None for kind in (item.secret, item.config_map, item.downward_api, token)) > 1:
             fix = "Make an item of each source."
             faults.add(where, "has several sources, but an item has only one", fix, Kind.FORBIDDEN)
 
@@ -246,5 +228,4 @@ def _csi(source: model.Csi, path: str, faults: Faults) -> None:
         where = f"{path}.nodePublishSecretRef.name"
         if not secret.name:
             faults.add(where, "is missing", such_as(where), Kind.REQUIRED)
-        elif problem := texts.subdomain(secret.name):
-            texts.note(faults, where, secret.name, problem)
+        texts.check(faults, where, secret.name, texts.subdomain)

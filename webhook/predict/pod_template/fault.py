@@ -1,4 +1,4 @@
-"""A fault of a pod template: its path, the message, and the fix."""
+"""The faults of the pod templates of a job."""
 
 from enum import Enum, auto
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class Kind(Enum):
 
 
 class Fault(NamedTuple):
-    """Why the API server rejects the pods; `advisory` if the rejection is likely, but not certain."""
+    """Why the API server rejects the pods. `advisory`: the rejection is likely, but not certain."""
 
     path: str
     message: str
@@ -26,14 +26,13 @@ class Fault(NamedTuple):
 
 
 class Faults(list[Fault]):
-    """The faults of a job, up to MAX_FAULTS_PER_JOB."""
+    """At most MAX_FAULTS_PER_JOB faults."""
 
     def add(self, path: str, message: str, fix: str, kind: Kind = Kind.INVALID, *, advisory: bool = False) -> None:
-        """Adds a fault unless its path already has one: one cause gives one message."""
+        """Adds a fault, unless the path already has a fault."""
         if len(self) < MAX_FAULTS_PER_JOB and all((other.path, other.advisory) != (path, advisory) for other in self):
             self.append(Fault(path, message, fix, kind, advisory))
 
 
 def shown(text: str, limit: int = 100) -> str:
-    """A user's text, shortened to `limit` characters."""
     return text if len(text) <= limit else f"{text[: limit - 3]}..."

@@ -9,7 +9,6 @@ from webhook.predict.pod_template.fault import Faults, Kind, shown
 
 
 def check_labels(labels: Mapping[str, str | None], path: str, faults: Faults) -> None:
-    """Checks keys and values; `path` is the path of the mapping."""
     for key, value in labels.items():
         if problem := texts.label_key(key):
             faults.add(f"{path}[{shown(key)}]", f"its key {problem}", _renamed(key))
@@ -23,17 +22,16 @@ def _renamed(key: str) -> str:
 
 
 def check_annotations(annotations: Mapping[str, str | None], path: str, faults: Faults) -> None:
-    """Checks the keys, which may have capitals, and the total size."""
+    """Keys may have capitals."""
     for key in annotations:
         if problem := texts.label_key(key) and texts.label_key(key.lower()):
             faults.add(f"{path}[{shown(key)}]", f"its key {problem}", _renamed(key))
-    # A character has at most four bytes.
+    # A character has at most four bytes, so small annotations need not be encoded.
     if sum(len(key) + len(value or "") for key, value in annotations.items()) * 4 > MAX_TEMPLATE_ANNOTATIONS_BYTES:
         size = sum(len(key.encode()) + len((value or "").encode()) for key, value in annotations.items())
         if size > MAX_TEMPLATE_ANNOTATIONS_BYTES:
-            faults.add(
-                path, f"have {size:,} bytes, the maximum is {MAX_TEMPLATE_ANNOTATIONS_BYTES:,}", "Leave some out."
-            )
+            fault = f"have {size:,} bytes, the maximum is {MAX_TEMPLATE_ANNOTATIONS_BYTES:,}"
+            faults.add(path, fault, "Leave some out.")
 
 
 def check_selector(selector: model.Selector | model.PodSelector | None, path: str, faults: Faults) -> None:
@@ -41,25 +39,22 @@ def check_selector(selector: model.Selector | model.PodSelector | None, path: st
         return
     if selector.match_labels:
         check_labels(selector.match_labels, f"{path}.matchLabels", faults)
-    for index, one in enumerate(selector.match_expressions or ()):
-        check_requirement(one, f"{path}.matchExpressions[{index}]", faults)
+    for index, requirement in enumerate(selector.match_expressions or ()):
+        check_requirement(requirement, f"{path}.matchExpressions[{index}]", faults)
 
 
 def check_requirement(
-    one: model.Requirement | model.NodeRequirement, path: str, faults: Faults, *, any_value: bool = False
+    requirement: model.Requirement | model.NodeRequirement, path: str, faults: Faults, *, any_value: bool = False
 ) -> None:
-    """Checks the number of values, and the syntax of key and values."""
-    values = one.values or []
-    match one.operator:
+    """With `any_value`, the syntax of the values is not checked."""
+    operator, values, where = requirement.operator, requirement.values or [], f"{path}.values"
+    match operator:
         case "In" | "NotIn" if not values:
-            faults.add(
-                f"{path}.values", f"is empty, but {one.operator} needs a value", "Name the values.", Kind.REQUIRED
-            )
+            faults.add(where, f"is empty, but {operator} needs a value", "Name the values.", Kind.REQUIRED)
         case "Exists" | "DoesNotExist" if values:
-            faults.add(f"{path}.values", f"does not go with {one.operator}", "Remove it.", Kind.FORBIDDEN)
+            faults.add(where, f"does not go with {operator}", "Remove it.", Kind.FORBIDDEN)
         case "Gt" | "Lt" if len(values) != 1:
-            faults.add(f"{path}.values", f"must be one number for {one.operator}", "Name one number.", Kind.REQUIRED)
-    if problem := texts.label_key(one.key):
-        texts.note(faults, f"{path}.key", one.key, problem)
+            faults.add(where, f"must be one number for {operator}", "Name one number.", Kind.REQUIRED)
+    texts.check(faults, f"{path}.key", requirement.key, texts.label_key)
     if not any_value:
-        texts.check_each(faults, f"{path}.values", values, texts.label_value)
+        texts.check_each(faults, where, values, texts.label_value)

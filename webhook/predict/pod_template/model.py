@@ -1,9 +1,7 @@
-"""A pod template with every field whose value the API server validates, after its own defaults.
+"""A pod template with every field whose value the API server validates.
 
-Each type narrows a type of `webhook.api.pod` to the values that the API server accepts; `webhook.api.pod` accepts any
-value, because jobs are reviewed before the API server validates them. So a template is valid if it decodes, and rules
-read the decoded template. For a template that does not decode, `reading` finds the faults. An empty text is allowed
-where it means the default. Fields that the API server drops if a feature gate is off are left out.
+Each type narrows a type of `webhook.api.pod` to the values that the API server accepts. `reading` finds the faults of a
+template that does not decode. Fields that the API server drops if a feature gate is off are left out.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 """
 
@@ -28,10 +26,10 @@ FileMode = Annotated[int, Meta(ge=0, le=MOST_OF_A_MODE)]
 PortNumber = Annotated[int, Meta(ge=1, le=65535)]
 HostPort = Annotated[int, Meta(ge=0, le=65535)]
 PortReference = PortNumber | str
-"""A number, or the name of a port."""
+"""A number or a name."""
 UserId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Amount = Annotated[int | str | None, Meta(extra={"read": "webhook.api.quantity"})]
-"""A quantity. Invalid texts are accepted here, because another rule reports them."""
+"""A quantity. Invalid texts are accepted, because another rule reports them."""
 Strings = dict[str, str | None]
 
 PullPolicy = Literal["", "Always", "IfNotPresent", "Never"]
@@ -42,77 +40,55 @@ Inclusion = Literal["Honor", "Ignore"]
 
 
 class FieldRef(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """A field of the pod."""
-
     field_path: NonEmpty
     api_version: str | None = None
 
 
 class ResourceFieldRef(pod.ResourceFieldRef, rename="camel", gc=False, kw_only=True):
-    """A resource of a container, in units of `divisor`."""
-
     resource: NonEmpty
     container_name: str | None = None
     divisor: Amount = None
 
 
 class KeyRef(pod.ConfigMapSource, gc=False, kw_only=True):
-    """A key of a ConfigMap or Secret."""
-
     key: NonEmpty
     name: NonEmpty
 
 
 class FileRef(msgspec.Struct, rename="camel", gc=False):
-    """A variable from a file in a volume."""
-
     volume_name: str | None = None
 
 
 class SourceRef(pod.ConfigMapSource, gc=False, kw_only=True):
-    """A whole ConfigMap or Secret."""
-
     name: NonEmpty
 
 
 class LocalName(msgspec.Struct, gc=False):
-    """The name of an object in the pod's namespace; the object may be missing."""
-
     name: str | None = None
 
 
 class Requirement(msgspec.Struct, gc=False):
-    """A condition on a label."""
-
     key: NonEmpty
     operator: SelectorOperator
     values: list[str] | None = None
 
 
 class Selector(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """Selects objects by their labels."""
-
     match_labels: Strings | None = None
     match_expressions: list[Requirement] | None = None
 
 
 class PodSelector(pod.PodLabels, rename="camel", gc=False):
-    """Selects pods by their labels."""
-
     match_expressions: list[Requirement] | None = None
 
 
 class KeyToPath(pod.KeyToPath, gc=False, kw_only=True):
-    """A key of an object, and the file it is written to."""
-
     key: NonEmpty
     path: NonEmpty
     mode: FileMode | None = None
 
 
 class SecretSource(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """A Secret."""
-
     secret_name: NonEmpty
     items: list[KeyToPath] | None = None
     default_mode: FileMode | None = None
@@ -120,23 +96,16 @@ class SecretSource(pod.Presence, rename="camel", gc=False, kw_only=True):
 
 
 class ConfigMapSource(pod.ConfigMapSource, rename="camel", gc=False, kw_only=True):
-    """A ConfigMap."""
-
     name: NonEmpty
     items: list[KeyToPath] | None = None
     default_mode: FileMode | None = None
 
 
-class ObjectProjection(pod.ConfigMapSource, gc=False, kw_only=True):
-    """A Secret or ConfigMap in a projected volume."""
-
-    name: NonEmpty
+class ObjectProjection(SourceRef, gc=False, kw_only=True):
     items: list[KeyToPath] | None = None
 
 
 class DownwardFile(pod.DownwardItem, rename="camel", gc=False, kw_only=True):
-    """A file with a field of the pod."""
-
     path: NonEmpty
     field_ref: FieldRef | None = None
     resource_field_ref: ResourceFieldRef | None = None
@@ -144,23 +113,17 @@ class DownwardFile(pod.DownwardItem, rename="camel", gc=False, kw_only=True):
 
 
 class DownwardSource(pod.DownwardApi, rename="camel", gc=False, kw_only=True):
-    """Files with fields of the pod."""
-
     items: list[DownwardFile] | None = None
     default_mode: FileMode | None = None
 
 
 class TokenProjection(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """A token of the service account."""
-
     path: NonEmpty
     expiration_seconds: Annotated[int, Meta(ge=600, le=2**32)] | None = None
     audience: str | None = None
 
 
 class Projection(pod.ProjectedSource, rename="camel", gc=False, kw_only=True):
-    """A source in a projected volume."""
-
     secret: ObjectProjection | None = None
     config_map: ObjectProjection | None = None
     downward_api: DownwardSource | None = msgspec.field(default=None, name="downwardAPI")
@@ -168,21 +131,15 @@ class Projection(pod.ProjectedSource, rename="camel", gc=False, kw_only=True):
 
 
 class ProjectedSource(pod.Projected, rename="camel", gc=False, kw_only=True):
-    """A volume that combines several sources."""
-
     sources: list[Projection] | None = None
     default_mode: FileMode | None = None
 
 
 class EmptyDir(pod.EmptyDir, rename="camel", gc=False, kw_only=True):
-    """Scratch space."""
-
     size_limit: Amount = None
 
 
 class HostPath(pod.Presence, gc=False, kw_only=True):
-    """A file or folder of the node."""
-
     path: NonEmpty
     type: (
         Literal["", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"]
@@ -191,22 +148,16 @@ class HostPath(pod.Presence, gc=False, kw_only=True):
 
 
 class ClaimSource(pod.ClaimSource, rename="camel", gc=False, kw_only=True):
-    """A PersistentVolumeClaim."""
-
     claim_name: NonEmpty
     read_only: bool | None = None
 
 
 class ImageSource(pod.ImageSource, rename="camel", gc=False, kw_only=True):
-    """An image as a volume."""
-
     reference: NonEmpty
     pull_policy: PullPolicy | None = None
 
 
 class Csi(pod.Csi, rename="camel", gc=False, kw_only=True):
-    """A volume that a CSI driver creates for the pod."""
-
     driver: NonEmpty
     read_only: bool | None = None
     fs_type: str | None = None
@@ -215,44 +166,32 @@ class Csi(pod.Csi, rename="camel", gc=False, kw_only=True):
 
 
 class Nfs(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """A share of an NFS server."""
-
     server: NonEmpty
     path: NonEmpty
     read_only: bool | None = None
 
 
 class Iscsi(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """An iSCSI disk."""
-
     target_portal: NonEmpty
     iqn: NonEmpty
     lun: Byte | None = None
 
 
 class Rbd(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """A Ceph block device."""
-
     monitors: Annotated[list[str], Meta(min_length=1)]
     image: NonEmpty
 
 
 class CephFs(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """A Ceph file system."""
-
     monitors: Annotated[list[str], Meta(min_length=1)]
 
 
 class AzureFile(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """An Azure file share."""
-
     secret_name: NonEmpty
     share_name: NonEmpty
 
 
 class AzureDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """An Azure disk."""
-
     disk_name: NonEmpty
     disk_uri: NonEmpty = msgspec.field(name="diskURI")
     caching_mode: Literal["None", "ReadOnly", "ReadWrite"] | None = None
@@ -260,72 +199,50 @@ class AzureDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
 
 
 class Disk(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """A disk of AWS or OpenStack Cinder."""
-
     volume_id: NonEmpty = msgspec.field(name="volumeID")
 
 
 class GceDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """A Google Cloud disk."""
-
     pd_name: NonEmpty
     partition: Byte | None = None
 
 
 class AwsDisk(Disk, rename="camel", gc=False):
-    """An AWS disk."""
-
     partition: Byte | None = None
 
 
 class GitRepo(msgspec.Struct, gc=False):
-    """A Git repository; only old releases of Kubernetes support it."""
-
     repository: NonEmpty
     directory: str | None = None
 
 
 class FlexVolume(pod.Presence, gc=False, kw_only=True):
-    """A volume of a Flex driver."""
-
     driver: NonEmpty
 
 
 class VsphereDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """A disk of vSphere."""
-
     volume_path: NonEmpty
 
 
 class PhotonDisk(msgspec.Struct, rename="camel", gc=False):
-    """A disk of Photon."""
-
     pd_id: NonEmpty = msgspec.field(name="pdID")
 
 
 class Portworx(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """A volume of Portworx."""
-
     volume_id: NonEmpty = msgspec.field(name="volumeID")
 
 
 class Glusterfs(msgspec.Struct, gc=False):
-    """A volume of GlusterFS."""
-
     endpoints: NonEmpty
     path: NonEmpty
 
 
 class Quobyte(msgspec.Struct, gc=False):
-    """A volume of Quobyte."""
-
     registry: NonEmpty
     volume: NonEmpty
 
 
 class ScaleIo(msgspec.Struct, rename="camel", gc=False):
-    """A volume of ScaleIO."""
-
     gateway: NonEmpty
     system: NonEmpty
     secret_ref: Presence
@@ -333,7 +250,7 @@ class ScaleIo(msgspec.Struct, rename="camel", gc=False):
 
 
 class ClaimMeta(pod.ClaimMeta, gc=False, kw_only=True):
-    """The metadata of a claim template. Only labels and annotations may be set; the others are read to reject them."""
+    """Only labels and annotations may be set. The other fields are decoded to report them."""
 
     labels: Strings | None = None
     name: str | None = None
@@ -342,26 +259,29 @@ class ClaimMeta(pod.ClaimMeta, gc=False, kw_only=True):
 
 
 class ClaimResources(pod.ResourceRequirements, gc=False, kw_only=True):
-    """The amount of storage."""
-
     requests: dict[str, Amount] | None = None
     limits: dict[str, Amount] | None = None
+
+
+class ClaimUse(pod.Presence, gc=False, kw_only=True):
+    name: NonEmpty
+    request: str | None = None
+
+
+class Resources(ClaimResources, gc=False, kw_only=True):
+    claims: list[ClaimUse] | None = None
 
 
 AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
 
 
 class DataSource(msgspec.Struct, rename="camel", gc=False):
-    """The initial content of the volume."""
-
     kind: NonEmpty
     name: NonEmpty
     api_group: str | None = None
 
 
 class ClaimSpec(pod.ClaimSpec, rename="camel", gc=False, kw_only=True):
-    """The spec of a claim."""
-
     access_modes: Annotated[list[AccessMode], Meta(min_length=1)]
     resources: ClaimResources = msgspec.field(default_factory=ClaimResources)
     selector: Selector | None = None
@@ -372,20 +292,16 @@ class ClaimSpec(pod.ClaimSpec, rename="camel", gc=False, kw_only=True):
 
 
 class ClaimTemplate(pod.Claim, gc=False, kw_only=True):
-    """A volume claim that is created and deleted with the pod."""
-
     spec: ClaimSpec
     metadata: ClaimMeta | None = None
 
 
 class Ephemeral(pod.Ephemeral, rename="camel", gc=False, kw_only=True):
-    """A volume with a claim for each pod."""
-
     volume_claim_template: ClaimTemplate
 
 
 class Volume(pod.Volume, rename="camel", gc=False, kw_only=True):
-    """A volume. At most one source may be set; without a source the volume is an `emptyDir`."""
+    """At most one source may be set. A volume without a source is an `emptyDir`."""
 
     name: NonEmpty
     config_map: ConfigMapSource | None = None
@@ -426,21 +342,15 @@ SOURCES = tuple((field, _NAMES[field]) for field in Volume.__annotations__ if fi
 
 
 class Exec(msgspec.Struct, gc=False):
-    """A command."""
-
     command: Annotated[list[str], Meta(min_length=1)]
 
 
 class Header(msgspec.Struct, gc=False):
-    """A header of a request."""
-
     name: NonEmpty
     value: str | None = None
 
 
 class HttpGet(msgspec.Struct, rename="camel", gc=False):
-    """An HTTP request."""
-
     port: PortReference
     path: str | None = None
     host: str | None = None
@@ -449,27 +359,21 @@ class HttpGet(msgspec.Struct, rename="camel", gc=False):
 
 
 class TcpSocket(msgspec.Struct, gc=False):
-    """A TCP connection."""
-
     port: PortReference
     host: str | None = None
 
 
 class Grpc(msgspec.Struct, gc=False):
-    """A gRPC health check."""
-
     port: PortNumber
     service: str | None = None
 
 
 class Sleep(msgspec.Struct, gc=False):
-    """A handler that only waits."""
-
     seconds: Int64 | None = None
 
 
 class LifecycleHandler(msgspec.Struct, rename="camel", gc=False):
-    """A handler after start or before stop. Exactly one field must be set."""
+    """Exactly one field must be set."""
 
     exec: Exec | None = None
     http_get: HttpGet | None = None
@@ -478,14 +382,12 @@ class LifecycleHandler(msgspec.Struct, rename="camel", gc=False):
 
 
 class Lifecycle(msgspec.Struct, rename="camel", gc=False):
-    """Handlers after start and before stop."""
-
     post_start: LifecycleHandler | None = None
     pre_stop: LifecycleHandler | None = None
 
 
 class Probe(pod.Probe, rename="camel", gc=False):
-    """A probe. Exactly one of the first four fields must be set."""
+    """Exactly one of the first four fields must be set."""
 
     exec: Exec | None = None
     http_get: HttpGet | None = None
@@ -500,11 +402,11 @@ class Probe(pod.Probe, rename="camel", gc=False):
 
 
 class ReadinessProbe(Probe, rename="camel", gc=False):
-    """A readiness probe; its failure does not restart the container."""
+    """A readiness probe."""
 
 
 class ProbeOfLife(Probe, rename="camel", gc=False):
-    """A liveness or startup probe; one success is enough."""
+    """A liveness or startup probe."""
 
     success_threshold: Literal[0, 1] | None = None
 
@@ -513,15 +415,11 @@ Profiles = Literal["Localhost", "RuntimeDefault", "Unconfined"]
 
 
 class Profile(msgspec.Struct, rename="camel", gc=False):
-    """A seccomp or AppArmor profile."""
-
     type: Profiles
     localhost_profile: str | None = None
 
 
 class SELinuxOptions(msgspec.Struct, gc=False):
-    """The SELinux label."""
-
     user: str | None = None
     role: str | None = None
     type: str | None = None
@@ -529,8 +427,6 @@ class SELinuxOptions(msgspec.Struct, gc=False):
 
 
 class SecurityContext(pod.SecurityContext, rename="camel", gc=False):
-    """A container's security context."""
-
     run_as_user: UserId | None = None
     run_as_group: UserId | None = None
     seccomp_profile: Profile | None = None
@@ -544,15 +440,11 @@ class SecurityContext(pod.SecurityContext, rename="camel", gc=False):
 
 
 class Sysctl(msgspec.Struct, gc=False):
-    """A kernel parameter."""
-
     name: NonEmpty
     value: str | None = None
 
 
 class PodSecurityContext(pod.PodSecurityContext, rename="camel", gc=False):
-    """A pod's security context."""
-
     run_as_user: UserId | None = None
     run_as_group: UserId | None = None
     seccomp_profile: Profile | None = None
@@ -568,8 +460,6 @@ class PodSecurityContext(pod.PodSecurityContext, rename="camel", gc=False):
 
 
 class Port(pod.ContainerPort, rename="camel", gc=False, kw_only=True):
-    """A port on which a container listens."""
-
     container_port: PortNumber
     protocol: Literal["", "TCP", "UDP", "SCTP"] | None = None
     host_port: HostPort | None = None
@@ -577,7 +467,7 @@ class Port(pod.ContainerPort, rename="camel", gc=False, kw_only=True):
 
 
 class ValueFrom(pod.ValueFrom, rename="camel", gc=False, kw_only=True):
-    """The source of a variable's value. Exactly one field must be set."""
+    """Exactly one field must be set."""
 
     field_ref: FieldRef | None = None
     resource_field_ref: ResourceFieldRef | None = None
@@ -587,14 +477,12 @@ class ValueFrom(pod.ValueFrom, rename="camel", gc=False, kw_only=True):
 
 
 class EnvVar(pod.EnvVar, rename="camel", gc=False, kw_only=True):
-    """An environment variable."""
-
     name: NonEmpty
     value_from: ValueFrom | None = None
 
 
 class EnvFrom(pod.EnvFrom, rename="camel", gc=False, kw_only=True):
-    """The source of many variables. Exactly one reference must be set."""
+    """Exactly one reference must be set."""
 
     prefix: str | None = None
     config_map_ref: SourceRef | None = None
@@ -602,8 +490,6 @@ class EnvFrom(pod.EnvFrom, rename="camel", gc=False, kw_only=True):
 
 
 class VolumeMount(pod.VolumeMount, rename="camel", gc=False, kw_only=True):
-    """A volume, and its path in the container."""
-
     name: NonEmpty
     mount_path: NonEmpty
     sub_path: str | None = None
@@ -614,37 +500,16 @@ class VolumeMount(pod.VolumeMount, rename="camel", gc=False, kw_only=True):
 
 
 class VolumeDevice(msgspec.Struct, rename="camel", gc=False):
-    """A volume, and its block device in the container."""
-
     name: NonEmpty
     device_path: NonEmpty
 
 
-class ClaimUse(pod.Presence, gc=False, kw_only=True):
-    """A resource claim of the pod that the container uses."""
-
-    name: NonEmpty
-    request: str | None = None
-
-
-class Resources(pod.ResourceRequirements, gc=False, kw_only=True):
-    """Amounts by resource name."""
-
-    requests: dict[str, Amount] | None = None
-    limits: dict[str, Amount] | None = None
-    claims: list[ClaimUse] | None = None
-
-
 class ResizePolicy(msgspec.Struct, rename="camel", gc=False):
-    """Whether the container restarts when a resource is resized."""
-
     resource_name: Literal["cpu", "memory"]
     restart_policy: Literal["NotRequired", "RestartContainer"]
 
 
 class Container(pod.Container, rename="camel", gc=False, kw_only=True):
-    """A container or init container."""
-
     name: NonEmpty
     image_pull_policy: PullPolicy | None = None
     working_dir: str | None = None
@@ -669,7 +534,6 @@ class Container(pod.Container, rename="camel", gc=False, kw_only=True):
 
     @property
     def probes(self) -> tuple[tuple[str, Probe | None], ...]:
-        """Each probe by the name of its field."""
         return (
             ("livenessProbe", self.liveness_probe),
             ("readinessProbe", self.readiness_probe),
@@ -678,7 +542,7 @@ class Container(pod.Container, rename="camel", gc=False, kw_only=True):
 
 
 class Toleration(pod.Toleration, rename="camel", gc=False, kw_only=True):
-    """The taints that a pod tolerates. Lt and Gt are accepted only with a feature gate of the API server."""
+    """Lt and Gt need a feature gate of the API server."""
 
     operator: Literal["", "Equal", "Exists", "Lt", "Gt"] | None = None
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
@@ -686,50 +550,40 @@ class Toleration(pod.Toleration, rename="camel", gc=False, kw_only=True):
 
 
 class NodeRequirement(pod.NodeRequirement, gc=False, kw_only=True):
-    """A condition on a label of nodes."""
-
     key: NonEmpty
     operator: NodeOperator
 
 
 class FieldRequirement(pod.NodeRequirement, gc=False, kw_only=True):
-    """A condition on the name of nodes."""
-
     key: Literal["metadata.name"]
     operator: FieldOperator
     values: Annotated[list[NonEmpty], Meta(min_length=1, max_length=1)]
 
 
 class NodeTerm(pod.NodeTerm, rename="camel", gc=False, kw_only=True):
-    """Conditions that must all be met by a node."""
+    """A node must meet all conditions."""
 
     match_expressions: list[NodeRequirement] | None = None
     match_fields: list[FieldRequirement] | None = None
 
 
 class NodeTerms(pod.NodeTerms, rename="camel", gc=False, kw_only=True):
-    """Terms; a node must meet at least one."""
+    """A node must meet at least one term."""
 
     node_selector_terms: Annotated[list[NodeTerm], Meta(min_length=1)]
 
 
 class PreferredNodes(msgspec.Struct, gc=False):
-    """A preference for some nodes."""
-
     weight: Percentage
     preference: NodeTerm | None = None
 
 
 class NodeAffinity(pod.NodeAffinity, rename="camel", gc=False, kw_only=True):
-    """Affinity to nodes."""
-
     required_during_scheduling_ignored_during_execution: NodeTerms | None = None
     preferred_during_scheduling_ignored_during_execution: list[PreferredNodes] | None = None
 
 
 class PodAffinityTerm(pod.PodAffinityTerm, rename="camel", gc=False, kw_only=True):
-    """Pods, and the topology key that defines which nodes are near them."""
-
     topology_key: NonEmpty
     label_selector: PodSelector | None = None
     namespace_selector: Selector | None = None
@@ -739,30 +593,22 @@ class PodAffinityTerm(pod.PodAffinityTerm, rename="camel", gc=False, kw_only=Tru
 
 
 class WeightedTerm(pod.WeightedPodAffinityTerm, rename="camel", gc=False, kw_only=True):
-    """A preference to be near some pods, or away from them."""
-
     weight: Percentage
     pod_affinity_term: PodAffinityTerm
 
 
 class PodAffinity(pod.PodAffinity, rename="camel", gc=False, kw_only=True):
-    """Pods to be near, or away from."""
-
     required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] | None = None
     preferred_during_scheduling_ignored_during_execution: list[WeightedTerm] | None = None
 
 
 class Affinity(pod.Affinity, rename="camel", gc=False, kw_only=True):
-    """Affinity to nodes, and to other pods."""
-
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
 
 class SpreadConstraint(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """How evenly pods are spread over topology domains."""
-
     max_skew: Positive
     topology_key: NonEmpty
     when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]
@@ -774,54 +620,38 @@ class SpreadConstraint(pod.Presence, rename="camel", gc=False, kw_only=True):
 
 
 class DnsOption(msgspec.Struct, gc=False):
-    """An option of the resolver."""
-
     name: NonEmpty
     value: str | None = None
 
 
 class DnsConfig(msgspec.Struct, gc=False):
-    """DNS settings."""
-
     nameservers: Annotated[list[NonEmpty], Meta(max_length=3)] | None = None
     searches: Annotated[list[NonEmpty], Meta(max_length=32)] | None = None
     options: list[DnsOption] | None = None
 
 
 class HostAlias(msgspec.Struct, gc=False):
-    """A line of /etc/hosts."""
-
     ip: NonEmpty
     hostnames: list[NonEmpty] | None = None
 
 
 class ReadinessGate(msgspec.Struct, rename="camel", gc=False):
-    """An additional condition for a pod to be ready."""
-
     condition_type: NonEmpty
 
 
 class SchedulingGate(msgspec.Struct, gc=False):
-    """A reason not to schedule the pod yet."""
-
     name: NonEmpty
 
 
 class ResourceClaim(pod.PodResourceClaim, rename="camel", gc=False, kw_only=True):
-    """Devices from dynamic resource allocation: a claim or a claim template."""
-
     name: NonEmpty
 
 
 class OperatingSystem(pod.PodOS, gc=False, kw_only=True):
-    """The operating system of the containers."""
-
     name: Literal["linux", "windows"]
 
 
 class PodSpec(pod.PodSpec, rename="camel", gc=False, kw_only=True):
-    """The pod's spec."""
-
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
     ephemeral_containers: list[Presence] | None = None
@@ -852,6 +682,4 @@ class PodSpec(pod.PodSpec, rename="camel", gc=False, kw_only=True):
 
 
 class Template(pod.PodTemplate, gc=False, kw_only=True):
-    """A pod template."""
-
     spec: PodSpec | None = None

@@ -1,8 +1,7 @@
 """Decodes jobs and templates from JSON, and finds each invalid value of a template.
 
-A job with valid templates is decoded once, for all rules. If that fails, its templates are read value by value along
-the types of `model`, so that all faults are reported at once. The template that is then read keeps the user's values of
-the right Python type, and the checks that compare fields use it.
+Valid templates are decoded by msgspec, which stops at the first fault. Invalid templates are then read value by value
+with the types of `model`, to report all faults at once.
 """
 
 import re
@@ -46,9 +45,6 @@ _NEUTRAL: Final[dict[type[inspect.Type], Any]] = {
     inspect.BoolType: False,
 }
 
-# Replaces a value that cannot be a quantity because of its type.
-_UNREADABLE: Final = ""
-
 
 class _ReplicaSpec(ReplicaSpec, rename="camel", gc=False):
     template: model.Template = msgspec.field(default_factory=model.Template)
@@ -67,7 +63,7 @@ _good_template = msgspec.json.Decoder(model.Template | None)
 
 
 def decode_job(document: bytes | msgspec.Raw) -> MPIJob:
-    """Like `mpijob.decode`, but templates whose values the API server accepts have `model`'s types."""
+    """Like `mpijob.decode`, but the templates have `model`'s types if the API server accepts all their values."""
     try:
         return _good_job.decode(document)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -75,7 +71,7 @@ def decode_job(document: bytes | msgspec.Raw) -> MPIJob:
 
 
 def decode(template: bytes, path: str, faults: Faults) -> model.Template:
-    """Decodes the template at `path`, and adds a fault for each value that its type does not accept."""
+    """Adds a fault for each invalid value of the template at `path`."""
     try:
         return _good_template.decode(template) or model.Template()
     except (msgspec.ValidationError, RecursionError) as error:
@@ -94,32 +90,30 @@ def _type_of_template() -> inspect.Type:
 
 @cache
 def _in_order(kind: type) -> list[inspect.Field]:
-    """The fields of a type, in the order of `model`. Inherited fields, which accept any text or list, are last."""
+    """The fields of a type, in the order of `model`. Fields that `model` does not narrow are last."""
     listed: dict[str, None] = {}
-    for each in reversed(kind.__mro__):
-        if each.__module__ == model.__name__:
-            listed |= dict.fromkeys(each.__annotations__)
+    for base in reversed(kind.__mro__):
+        if base.__module__ == model.__name__:
+            listed |= dict.fromkeys(base.__annotations__)
     fields = {field.name: field for field in inspect.type_info(kind).fields}  # type: ignore[attr-defined]
     return [fields[name] for name in {**listed, **fields}]
 
 
 class _Reader:
-    """Reads a value by its type, and adds a fault for each part that the type does not accept."""
-
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
         self.left_to_others = False
 
     def read(self, kind: inspect.Type, value: Any, path: str) -> Any:
-        """The value, with parts that do not fit replaced by neutral values."""
+        """The value with neutral values for invalid parts. Adds the faults of these parts."""
         if isinstance(kind, inspect.UnionType):
             return self._member(kind, value, path)
         if isinstance(kind, inspect.Metadata):
-            # A quantity. The rule that checks all quantities rejects invalid ones.
+            # A quantity, which another rule checks.
             readable = value is None or type(value) in {str, int, float}
-            # Decoding a number with a point by its type is slow: msgspec needs 10 microseconds for 1e+308.
+            # `model.Amount` has no float, because msgspec needs 10 microseconds for 1e+308.
             self.left_to_others = self.left_to_others or not readable or type(value) is float
-            return value if readable else _UNREADABLE
+            return value if readable else ""
         return value if isinstance(kind, inspect.CustomType) else self._plain(kind, value, path)
 
     def _plain(self, kind: inspect.Type, value: Any, path: str) -> Any:
@@ -135,21 +129,15 @@ class _Reader:
                 return [self.read(kind.item_type, item, f"{path}[{index}]") for index, item in enumerate(value)]
             case inspect.DictType():
                 return {key: self.read(kind.value_type, item, f"{path}[{shown(key)}]") for key, item in value.items()}
-            case _:
-                self._scalar(kind, value, path)
-                return value
-
-    def _scalar(self, kind: inspect.Type, value: Any, path: str) -> None:
-        match kind:
             case inspect.LiteralType():
                 self._choice(kind, value, path)
             case inspect.StrType() if kind.min_length and not value:
                 self._faults.add(path, "is empty", such_as(path), Kind.REQUIRED)
             case inspect.IntType():
                 self._range(kind, value, path)
+        return value
 
     def _member(self, union: inspect.UnionType, value: Any, path: str) -> Any:
-        """Reads the value by the union's member that fits its Python type."""
         if value is None and union.includes_none:
             return None
         members = [member for member in union.types if not isinstance(member, inspect.NoneType)]
@@ -204,7 +192,7 @@ def _is_like(kind: inspect.Type, value: Any) -> bool:
 
 
 def _neutral(kind: inspect.Type) -> Any:
-    """A neutral value to replace a missing or invalid one, for checks that compare fields."""
+    # Checks that compare fields need a value of the right type.
     match kind:
         case inspect.StructType():
             return kind.cls(**{field.name: _neutral(field.type) for field in kind.fields if field.required})

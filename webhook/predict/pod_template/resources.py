@@ -1,12 +1,12 @@
 """The API server's checks of a container's requests and limits.
 
-Other rules check the rest: `upstream-contract` rejects invalid and negative quantities, `gpus` checks accelerators, and
-`limit-range` checks a request whose limit comes from a LimitRange.
+Other rules check other faults: `upstream-contract` invalid and negative quantities, `gpus` accelerators, `limit-range`
+requests whose limit is a default.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 (`validateResourceRequirements`)
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Final
 
 from webhook.api import names, quantity
@@ -29,14 +29,11 @@ MEANT_RESOURCES: Final = {
     "cpus": "cpu",
     "hugepages": "hugepages-2Mi",
 }
-"""Resources by the names that other systems give to them."""
+"""Kubernetes' names of resources, by the names in other systems."""
 
 
 def check_resources(resources: model.Resources, path: str, faults: Faults, *, without_ranges: bool | None) -> None:
-    """Checks each amount, then requests against limits.
-
-    `without_ranges`: no LimitRange can fill in missing amounts; None if that is unknown.
-    """
+    """`without_ranges`: no LimitRange sets default resources; None if unknown."""
     limits, requests = resources.limits or {}, resources.requests or {}
     relative = Faults()
     most = _amounts(limits, "limits", relative)
@@ -55,7 +52,6 @@ def _compare(
     faults: Faults,
     without_ranges: bool | None,
 ) -> None:
-    """Compares requests (`least`) with limits (`most`)."""
     for name, amount in least.items():
         if (limit := most.get(name)) is not None:
             if amount != limit and (amount > limit or not is_overcommitted(name)):
@@ -63,18 +59,19 @@ def _compare(
         elif not (name in limits or is_overcommitted(name) or without_ranges is False or misspelt_accelerator(name)):
             fault = f"is missing, but the request is {quantity.format(amount)}"
             fix = f"Set it to {quantity.format(amount)}."
-            faults.add(f"limits[{name}]", fault, fix, Kind.REQUIRED, advisory=without_ranges is None)
+            advisory = without_ranges is None and name.startswith(HUGE_PAGES)  # LimitRanges rarely set other defaults
+            faults.add(f"limits[{name}]", fault, fix, Kind.REQUIRED, advisory=advisory)
 
 
 def _amounts(written: Mapping[str, object], path: str, faults: Faults) -> dict[str, Quantity]:
-    """The amounts to compare: with a valid name, and not for accelerators."""
+    """The valid amounts, except those of accelerators."""
     amounts = {}
     for name, value in written.items():
         if name not in _STANDARD:
             if name in _ACCELERATORS:
                 continue
             if problem := _name_problem(name):
-                faults.add(f"{path}[{shown(name)}]", problem, _fix_of_name(name), Kind.NOT_SUPPORTED)
+                faults.add(f"{path}[{shown(name)}]", problem, _fix_of_name(name, written), Kind.NOT_SUPPORTED)
                 continue
             if is_accelerator(name, DEFAULT_ACCELERATORS):
                 continue
@@ -104,8 +101,8 @@ def _in_bytes(path: str, amount: Quantity, written: str, faults: Faults) -> None
         faults.add(path, f"{milli}m means thousandths of a byte", f'Write "{meant}Mi".', advisory=True)
         return
     number = quantity.whole(amount)
-    such = f'"{number}Gi", or "{number}Mi"' if number <= 1024 else '"64Gi", or another unit'
-    faults.add(path, f"means {number} byte{'' if number == 1 else 's'}", f"Write {such}.", advisory=True)
+    fix = f'Write "{number}Gi", or "{number}Mi".' if number <= 1024 else 'Write "64Gi", or another unit.'
+    faults.add(path, f"means {number} byte{'' if number == 1 else 's'}", fix, advisory=True)
 
 
 def _whole(name: str, amount: Quantity, path: str, faults: Faults) -> None:
@@ -143,7 +140,7 @@ def _huge_pages_alone(
 
 
 def page_size(name: str) -> int | None:
-    """The page size in bytes, from a resource's name; None if the name has none."""
+    """The bytes of a page, from the resource's name; None if the name has none."""
     try:
         size = quantity.parse(name.removeprefix(HUGE_PAGES))
     except QuantityError:
@@ -160,16 +157,18 @@ def _name_problem(name: str) -> str | None:
         return None if name.startswith(HUGE_PAGES) else f'there is no resource "{name}"'
     if "kubernetes.io/" in name:
         return None
-    # A quota for the resource has this prefix, and its name must be valid too.
+    # In quotas the resource's name has this prefix, and must be valid too.
     if name.startswith("requests.") or names.label_key_problem(f"requests.{name}"):
         return f'"{shown(name)}" is not the name of an extended resource'
     return None
 
 
-def _fix_of_name(name: str) -> str:
+def _fix_of_name(name: str, written: Container[str]) -> str:
     lower = name.lower().replace("_", "-")
     near = misspelt_accelerator(name) or names.closest_name(lower, (*_STANDARD, *_ACCELERATORS))
     if corrected := MEANT_RESOURCES.get(lower, near):
+        if corrected in written:
+            return "Remove it."
         hint = ", or the name that your GPUs have" if corrected == "nvidia.com/gpu" else ""
         return f"Rename it to {corrected}{hint}."
     return "Use cpu, memory, ephemeral-storage, hugepages-2Mi, or a name with its domain, such as nvidia.com/gpu."

@@ -1,7 +1,4 @@
-"""Checks of names, keys, paths and ports. Each returns the problem as a predicate, or None if the text is valid.
-
-The syntax of names is in `webhook.api.names`.
-"""
+"""Checks of names, keys, paths and ports. Each returns the problem as a predicate, or None if the text is valid."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -18,26 +15,24 @@ _SYSCTL: Final = re.compile(r"[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?(?:[./][a-z0-9](?:
 _SEARCH: Final = re.compile(r"_?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?(?:\._?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?)*")
 _ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
 
-
-# In this order: names of containers, volumes and claims; names of most objects; keys of labels; values of labels.
-label, subdomain = names.dns_1123_label_problem, names.dns_1123_subdomain_problem
-label_key, label_value = names.label_key_problem, names.label_value_problem
+label = names.dns_1123_label_problem
+subdomain = names.dns_1123_subdomain_problem
+label_key = names.label_key_problem
+label_value = names.label_value_problem
 
 
 def variables(texts: Iterable[str]) -> bool:
+    """True if the names of all variables are valid in current releases."""
     together = "".join(texts)
     return together.isascii() and together.isprintable() and "=" not in together
 
 
 def variable(name: str) -> str | None:
-    """Checks the name of an environment variable by the rules of current releases."""
-    if variables((name,)):
-        return None
-    return 'may have printable ASCII characters only, and no "="'
+    return None if variables((name,)) else 'may have printable ASCII characters only, and no "="'
 
 
 def port_name(name: str) -> str | None:
-    """Checks the name of a port (RFC 6335)."""
+    # RFC 6335
     if _PORT_NAME.fullmatch(name):
         return None
     if name.isdecimal():
@@ -50,7 +45,6 @@ def header(name: str) -> str | None:
 
 
 def config_key(key: str) -> str | None:
-    """Checks a key of a ConfigMap or Secret."""
     if len(key) > names.DNS_SUBDOMAIN_MAX_LENGTH:
         return f"has {len(key)} characters, at most {names.DNS_SUBDOMAIN_MAX_LENGTH} are allowed"
     if not _CONFIG_KEY.fullmatch(key):
@@ -64,7 +58,6 @@ def sysctl(name: str) -> str | None:
 
 
 def search(domain: str) -> str | None:
-    """Checks a search domain of the resolver."""
     name = domain.removesuffix(".")
     if domain == "." or (len(name) <= names.DNS_SUBDOMAIN_MAX_LENGTH and _SEARCH.fullmatch(name)):
         return None
@@ -72,7 +65,7 @@ def search(domain: str) -> str | None:
 
 
 def address(text: str) -> str | None:
-    """Checks an IP address. Leading zeros are allowed, as in older releases."""
+    """Leading zeros are allowed, as in older releases."""
     try:
         ip_address(_ZEROS.sub("", text[:100]))
     except ValueError:
@@ -81,52 +74,42 @@ def address(text: str) -> str | None:
 
 
 def without_steps_back(path: str) -> str | None:
-    """Checks that a path does not contain ".."."""
     return 'must not contain ".."' if ".." in path and ".." in path.split("/") else None
 
 
 def inside(path: str) -> str | None:
-    """Checks a relative path inside a folder."""
     return "must be relative" if path.startswith("/") else without_steps_back(path)
 
 
 def file_inside(path: str) -> str | None:
-    """Checks the path of a file in a volume."""
     return inside(path) or ('must not start with ".."' if path.startswith("..") else None)
 
 
 def label_corrected(name: str) -> str:
-    """The name that `note` suggests for an invalid label, or the name itself."""
     return (names.corrected(name, label) if label(name) else None) or name
 
 
+ProblemOf = Callable[[str], str | None]
 SPELLING: Final = "Use lower case letters, digits and -."
 LETTERS: Final = "Use letters, digits, -, _ and ."
 _SYNTAXES: Final = (label, subdomain, label_key, label_value, port_name, config_key, header)
 
 
 def note(faults: Faults, path: str, text: str, problem: str, fix: str = SPELLING) -> None:
-    """Adds the fault of a text. An empty text is skipped, because `reading` reports it."""
+    """Adds the fault of a text, with a correction. An empty text is skipped, because `reading` reports it."""
     if text:
-        syntax = next((each for each in _SYNTAXES if (described := each(text)) and problem.endswith(described)), None)
+        syntax = next((rule for rule in _SYNTAXES if (violation := rule(text)) and problem.endswith(violation)), None)
         corrected = syntax and names.corrected(text, syntax)
         faults.add(path, f'"{shown(text)}" {problem}', f"Write {corrected}." if corrected else fix)
 
 
-def check(
-    faults: Faults, path: str, text: str | None, problem_of: Callable[[str], str | None], fix: str = SPELLING
-) -> None:
-    """Adds the fault of the text at `path`. A missing text is not a fault."""
+def check(faults: Faults, path: str, text: str | None, problem_of: ProblemOf, fix: str = SPELLING) -> None:
     if text and (problem := problem_of(text)):
         note(faults, path, text, problem, fix)
 
 
 def check_each(
-    faults: Faults,
-    path: str,
-    all_texts: Sequence[str] | None,
-    problem_of: Callable[[str], str | None],
-    fix: str = SPELLING,
+    faults: Faults, path: str, texts: Sequence[str] | None, problem_of: ProblemOf, fix: str = SPELLING
 ) -> None:
-    for index, text in enumerate(all_texts or ()):
+    for index, text in enumerate(texts or ()):
         check(faults, f"{path}[{index}]", text, problem_of, fix)

@@ -1,9 +1,7 @@
-"""ResourceQuotas: the objects that a quota counts, a job's use of it, and the amount that is left.
+"""ResourceQuotas: a job's use of its namespace's quotas, compared with what is left.
 
-`not_yet_used` has what admitted jobs will still use, `fit` compares, `assessment` combines both for one job, and
-`wording` describes amounts. `webhook.api.pod_resources` adds up a pod's requests, `webhook.api.quantity` parses
-quantities. `webhook.controllers.reservations` shares the promises between replicas. The source is the API
-server's admission plugin ResourceQuota and its evaluators:
+The quota use that admitted jobs have not reached yet is called a promise. `webhook.controllers.reservations` shares
+promises between replicas of the webhook. The source is the API server's admission plugin and its evaluators:
 https://github.com/kubernetes/kubernetes/tree/v1.35.4/pkg/quota/v1/evaluator/core
 https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/admission/plugin/resourcequota/controller.go (`CheckRequest`)
 """

@@ -1,12 +1,12 @@
-"""A job compared with the ResourceQuotas of its namespace: its use, the promises to other jobs, and what is left."""
+"""Compares one job with the ResourceQuotas of its namespace."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
-from webhook.api.operator_checks import never_begun, refused
+from webhook.api.operator_checks import always_rejected, is_rejected
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import NANO, Quantity
 from webhook.api.quota_charges import Charge, PodShape, object_charges
@@ -27,33 +27,30 @@ from webhook.predict.sizes import Size, Sizes
 Quotas = tuple[ResourceQuota, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Assessment:
     """A job and the quotas that may apply to it."""
 
+    job: MPIJob
     quotas: Quotas
     pods: tuple[JobPods, ...]
     demand: Demand
-    """The job's quota use."""
     before: Demand | None
-    """The use of the stored job if only an increase is checked; otherwise None."""
-    find_promised: Callable[[], Mapping[str, Amounts]]
-    others: Mapping[tuple[PodShape, ...], int] | None
-    """For each set of pod shapes, the number of other running jobs that have it; None if unknown."""
-    charges: Callable[[PodShape], tuple[Charge, ...]]
-    find_sizes: Callable[[], Sizes]
+    """The demand of the stored job if only an increase is checked; otherwise None."""
+    promises: Promises
     _most: dict[str, int] = field(default_factory=dict)
-    _promised: dict[str, Amounts] = field(default_factory=dict)
+
+    @cached_property
+    def promised(self) -> Mapping[str, Amounts]:
+        """The promises to other jobs, by quota name."""
+        return self.promises.at_most(self.quotas, without=other_jobs.holder(self.job))
 
     @property
-    def promised(self) -> Mapping[str, Amounts]:
-        """The future use by other jobs, by quota name. Computed on first use."""
-        if not self._promised:
-            self._promised.update(self.find_promised())
-        return self._promised
+    def sizes(self) -> Sizes:
+        return Sizes.of(self.job, self.promises.ctx)
 
     def shortages(self, quotas: Quotas | None = None, demand: Demand | None = None) -> list[Shortage]:
-        """Resources for which the job does not fit, or would not fit with a different `demand`."""
+        """The shortages of `demand` (default: the job's) in `quotas` (default: all)."""
         demand = self.demand if demand is None else demand
         return shortages(self.quotas if quotas is None else quotas, demand, self.promised, before=self.before)
 
@@ -61,104 +58,90 @@ class Assessment:
         """The largest worker count, below the job's count, that fits the quota now; 0 if none fits."""
         if quota.name not in self._most:
             self._most[quota.name] = most_workers(
-                self.demand.workers, lambda n: bool(self.shortages((quota,), self.demand.with_workers(n)))
+                self.demand.workers, lambda count: bool(self.shortages((quota,), self.demand.with_workers(count)))
             )
         return self._most[quota.name]
 
-    @property
-    def sizes(self) -> Sizes:
-        """The sizes that the job may have."""
-        return self.find_sizes()
-
     def resized(self, size: Size) -> Demand:
-        """The quota use of the job in a different size."""
         demand = self.demand.with_workers(size.workers)
         if size.gpus == self.sizes.own.gpus:
             return demand
-        return demand.with_each(self.sizes.resource, Quantity(size.gpus * NANO))
+        return demand.with_amount(self.sizes.resource, Quantity(size.gpus * NANO))
 
     def largest_now(self, short: Iterable[Shortage]) -> Size | None:
-        """The largest size below the job's that all rules admit and that fits now. `short` are the job's shortages."""
+        """The largest size below the job's that fits now and that all rules admit. `short` are the job's shortages."""
         return self.sizes.largest(lambda size: not any(self._shortages_of(size, short)))
 
     def largest_ever(self, short: Iterable[Shortage]) -> Size | None:
-        """The largest size below the job's that all rules admit and that fits if no other job runs."""
-        return self.sizes.largest(lambda size: not any(each.impossible for each in self._shortages_of(size, short)))
+        """Like `largest_now`, if no other job runs."""
+        return self.sizes.largest(
+            lambda size: not any(shortage.impossible for shortage in self._shortages_of(size, short))
+        )
 
     def _shortages_of(self, size: Size, short: Iterable[Shortage]) -> Iterator[Shortage]:
-        """The shortages of a smaller size. Only quotas in `short` are checked: the whole job fits the other quotas."""
+        # The whole job fits the other quotas, so a smaller size does too.
         demand = self.resized(size)
-        for quota in {each.quota.name: each.quota for each in short}.values():
+        for quota in {shortage.quota.name: shortage.quota for shortage in short}.values():
             yield from self.shortages((quota,), demand)
 
     def jobs_using(self, short: Shortage) -> int | None:
-        """The number of running jobs that use the resource of the shortage; None if unknown."""
-        if self.others is None:
+        """The number of running jobs that use the scarce resource; None if unknown."""
+        others = self.promises.running_without(other_jobs.holder(self.job))
+        if others is None:
             return None
 
         @cache
         def counted(shape: PodShape) -> bool:
-            return short.resource in charged(short.quota, [(1, charge) for charge in self.charges(shape)])
+            return short.resource in charged(short.quota, [(1, charge) for charge in self.promises.charges(shape)])
 
-        using = sum(count for shapes, count in self.others.items() if any(map(counted, shapes)))
+        using = sum(count for shapes, count in others.items() if any(map(counted, shapes)))
         return using + any(part.made for part in self.demand.parts)
 
 
 def namespace_quotas(ctx: Context) -> Quotas:
     """The quotas for the job's namespace; empty if they are unknown."""
-    known = ctx.view.within(RESOURCE_QUOTAS, ctx.namespace)
-    own = () if known is UNKNOWN else tuple(known.values())
+    quotas = ctx.view.within(RESOURCE_QUOTAS, ctx.namespace)
+    own = () if quotas is UNKNOWN else tuple(quotas.values())
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     if not (isinstance(namespace, Namespace) and namespace.of_openshift):
         return own
     shared = ctx.view.all(CLUSTER_RESOURCE_QUOTAS)
-    return own if shared is UNKNOWN else (*own, *(each for each in shared.values() if ctx.namespace in each.namespaces))
+    if shared is UNKNOWN:
+        return own
+    return (*own, *(quota for quota in shared.values() if ctx.namespace in quota.namespaces))
 
 
 def assess(job: MPIJob, ctx: Context) -> Assessment | None:
-    """The assessment of the job; None if no quota is known, or if the operator here never creates pods for the job."""
+    """None if no quota is known, or if the operator of this cluster never creates pods for the job."""
     quotas = namespace_quotas(ctx)
     if not quotas or not job.managed_here or _gets_no_pods(job, ctx):
         return None
     old, pods, promises = ctx.old, job_pods(job, ctx), Promises.of(ctx, quotas)
     default_priority = promises.default_priority
     before = None
-    if old is not None and (job.suspended or not old.suspended) and not never_begun(old):
+    if old is not None and (job.suspended or not old.suspended) and not always_rejected(old):
         before = Demand(_parts(job_pods(old, ctx), ctx, default_priority))
     demand = Demand(_parts(pods, ctx, default_priority, _made(job, ctx, promises)), _objects(job, ctx))
-    name = other_jobs.holder(job)
-    return Assessment(
-        quotas=quotas,
-        pods=pods,
-        demand=demand,
-        before=before,
-        find_promised=lambda: promises.at_most(quotas, but=name),
-        others=promises.running_but(name),
-        charges=promises.charges,
-        find_sizes=partial(Sizes.of, job, ctx),
-    )
+    return Assessment(job, quotas, pods, demand, before, promises)
 
 
 def _gets_no_pods(job: MPIJob, ctx: Context) -> bool:
-    """Whether the operator creates no more pods for a stored job. A new job is always checked, to report all its faults
-    at once.
-    """
+    """True for a stored job that has ended or that the operator rejects. New jobs are always checked."""
     status = (ctx.old or job).status
-    return ctx.operation == "UPDATE" and (status.ended or (not status.conditions and refused(job)))
+    return ctx.operation == "UPDATE" and (status.ended or (not status.conditions and is_rejected(job)))
 
 
 def reservation_of(job: MPIJob, ctx: Context) -> Reservation | None:
-    """What the admitted job will use, including its existing pods; None if no quota applies to it.
+    """The quota use of the admitted job, including its existing pods; None if no quota applies to the job.
 
     A suspended job uses no pods yet: its resumption is reviewed separately.
     """
     quotas = namespace_quotas(ctx)
     if not quotas or not job.managed_here or _gets_no_pods(job, ctx) or _refused_for_its_name(job, ctx):
         return None
-    demand = _whole(job, ctx, quotas)
-    if job.suspended:
-        demand = Demand(objects=demand.objects)
-    if not _counted(demand, quotas):
+    parts = () if job.suspended else _parts(job_pods(job, ctx), ctx, default_priority_class(ctx, quotas))
+    demand = Demand(parts, _objects(job, ctx))
+    if not any(charged(quota, demand.whole) for quota in quotas):
         return None
     return Reservation(
         uid=job.metadata.uid,
@@ -170,7 +153,7 @@ def reservation_of(job: MPIJob, ctx: Context) -> Reservation | None:
 
 
 def _refused_for_its_name(job: MPIJob, ctx: Context) -> bool:
-    """Whether the API server will reject the job because another job has its name."""
+    """True if another job has the name of the new job."""
     if ctx.operation != "CREATE":
         return False
     other = other_jobs.of_job(job)
@@ -180,7 +163,7 @@ def _refused_for_its_name(job: MPIJob, ctx: Context) -> bool:
 
 
 def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:
-    """The charges without resources that no quota limits, to keep reservations small."""
+    # A reservation needs only the resources that a quota limits.
     hard = {name for quota in quotas for name in quota.hard}
     reduced = (
         Charge(charge.traits, {name: amount for name, amount in charge.usage.items() if amount and name in hard})
@@ -189,12 +172,7 @@ def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:
     return tuple(charge for charge in reduced if charge.usage)
 
 
-def _whole(job: MPIJob, ctx: Context, quotas: Quotas) -> Demand:
-    return Demand(_parts(job_pods(job, ctx), ctx, default_priority_class(ctx, quotas)), _objects(job, ctx))
-
-
 def _objects(job: MPIJob, ctx: Context) -> tuple[Charge, ...]:
-    """The objects of the job except its pods: the job itself, and objects that the operator creates."""
     if ctx.operation != "CREATE":
         return ()
     if other := other_jobs.of_job(job):
@@ -206,18 +184,14 @@ def _parts(
     pods: Iterable[JobPods], ctx: Context, default_priority: str | None, made: Callable[[str], int] = lambda _: 0
 ) -> tuple[RolePods, ...]:
     parts = []
-    for each in pods:
-        charges = each.charges(default_priority) + devices.charges(each.shape.device_claims, ctx)
-        parts.append(RolePods(role=each.role, count=each.count, charges=charges, made=made(each.role)))
+    for of_role in pods:
+        charges = of_role.charges(default_priority) + devices.charges(of_role.shape.device_claims, ctx)
+        parts.append(RolePods(role=of_role.role, count=of_role.count, charges=charges, made=made(of_role.role)))
     return tuple(parts)
 
 
-def _counted(demand: Demand, quotas: Quotas) -> bool:
-    return any(charged(quota, demand.whole) for quota in quotas)
-
-
 def _made(job: MPIJob, ctx: Context, promises: Promises) -> Callable[[str], int]:
-    """A function that returns the number of existing pods of the job by role."""
+    """Returns a function from a role to the number of the job's existing pods."""
     old = ctx.old
     if ctx.operation == "CREATE":
         return lambda _: 0
@@ -227,6 +201,6 @@ def _made(job: MPIJob, ctx: Context, promises: Promises) -> Callable[[str], int]
     if promises.made is not None and not other:
         uid = job.metadata.uid or (old.metadata.uid if old is not None else "")
         return partial(promises.made.of, job.metadata.name, uid)
-    # The pods are not visible, so assume that an active job has all of them.
+    # The pods are not visible, so an active job is assumed to have all of them.
     expected = {WORKER: old.workers, LAUNCHER: 1} if old is not None and old.active_here else {}
     return lambda role: expected.get(role, 0)

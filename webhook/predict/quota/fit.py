@@ -1,4 +1,4 @@
-"""Whether a job fits into what is left of its namespace's quotas, and with how many workers it would fit."""
+"""Compares the quota use of a job with what is left of its namespace's quotas."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
@@ -15,42 +15,43 @@ from webhook.api.quota_charges import REQUESTS, Charge
 from webhook.cluster.resources.resource_quotas import ResourceQuota
 
 Load = tuple[int, Charge]
-"""A number of objects, and the charge of each."""
+"""A number of objects, and the quota use of one object."""
 Alternatives = list[list[Load]]
 """Several lists of loads. The loads of exactly one list will exist."""
 
 
 class RolePods(msgspec.Struct, frozen=True):
-    """The pods of a role: their number, the charges of a pod and its claims, and the number of existing pods."""
+    """The pods of a role; `made` of them exist."""
 
     role: str
     count: int
     charges: tuple[Charge, ...]
+    """The quota use of one pod and its claims."""
     made: int = 0
 
-    def with_each(self, resource: str, amount: Quantity) -> "RolePods":
-        """The same pods, each with this amount of an extended resource or of the devices of a class."""
+    def with_amount(self, resource: str, amount: Quantity) -> "RolePods":
+        """The same pods with another amount of an extended resource, or of the devices of a class."""
         name = resource if resource.endswith(DEVICES_OF_CLASS) else f"{REQUESTS}{resource}"
         charges = (
-            Charge(each.traits, {**each.usage, name: amount}) if name in each.usage else each for each in self.charges
+            Charge(charge.traits, {**charge.usage, name: amount}) if name in charge.usage else charge
+            for charge in self.charges
         )
         return replace(self, charges=tuple(charges))
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """The quota use of a job: its pods, and the other objects that are still to be created."""
+    """The quota use of a job: its pods, and other objects that do not exist yet."""
 
     parts: tuple[RolePods, ...] = ()
     objects: tuple[Charge, ...] = ()
 
     @property
     def whole(self) -> list[Load]:
-        """The loads of all pods, then of the other objects."""
         return [*((part.count, charge) for part in self.parts for charge in part.charges), *self._objects]
 
     @property
     def missing(self) -> list[Load]:
-        """The loads of objects that do not exist yet; a quota's `used` already includes existing objects."""
+        """The loads without existing pods, which a quota's `used` already includes."""
         pods = ((max(part.count - part.made, 0), charge) for part in self.parts for charge in part.charges)
         return [*pods, *self._objects]
 
@@ -66,9 +67,9 @@ class Demand(msgspec.Struct, frozen=True):
         parts = tuple(replace(part, count=count) if part.role == WORKER else part for part in self.parts)
         return replace(self, parts=parts)
 
-    def with_each(self, resource: str, amount: Quantity) -> "Demand":
-        """The same job with this amount of an extended resource in each worker."""
-        parts = tuple(part.with_each(resource, amount) if part.role == WORKER else part for part in self.parts)
+    def with_amount(self, resource: str, amount: Quantity) -> "Demand":
+        """Changes the workers, as `RolePods.with_amount`."""
+        parts = tuple(part.with_amount(resource, amount) if part.role == WORKER else part for part in self.parts)
         return replace(self, parts=parts)
 
 
@@ -82,8 +83,8 @@ class Shortage(msgspec.Struct, frozen=True):
     hard: Quantity
     taken: Quantity
     """The amount that is used or promised to other jobs."""
-    known: bool = True
-    """Whether the quota reports its use; a new quota does so after a moment."""
+    usage_known: bool = True
+    """False if the quota, because it is new, does not report its use yet."""
 
     @property
     def available(self) -> Quantity:
@@ -91,12 +92,12 @@ class Shortage(msgspec.Struct, frozen=True):
 
     @property
     def impossible(self) -> bool:
-        """Whether the job alone exceeds the quota, so that it never fits."""
+        """True if the job alone exceeds the quota and never fits."""
         return self.whole > self.hard
 
 
 def charged(quota: ResourceQuota, loads: Iterable[Load]) -> dict[str, Quantity]:
-    """The use of a quota by the loads; zero amounts are left out."""
+    """The loads' use of a quota; zero amounts are left out."""
     total: dict[str, Quantity] = {}
     for count, charge in loads:
         if count and quota.counts(charge.traits):
@@ -107,7 +108,7 @@ def charged(quota: ResourceQuota, loads: Iterable[Load]) -> dict[str, Quantity]:
 
 
 def charged_at_most(quota: ResourceQuota, promised: Iterable[Alternatives]) -> dict[str, Quantity]:
-    """The maximum use of a quota by these loads, for any choice among the alternatives."""
+    """The maximum use of a quota for any choice among the alternatives."""
     total: dict[str, Quantity] = {}
     for alternatives in promised:
         most: dict[str, Quantity] = {}
@@ -126,10 +127,10 @@ def shortages(
     *,
     before: Demand | None = None,
 ) -> list[Shortage]:
-    """The shortages of the job; `promised` is what other jobs will still use, by quota name.
+    """The shortages of the job. `promised` is by quota name.
 
-    `before` is the stored job of an update; then only the increase is checked. If the use of a resource is unknown, the
-    result has a shortage of it only if the job alone exceeds the quota.
+    `before` is the stored job of an update; only the increase is then checked. If a quota does not report its use of a
+    resource, a shortage is certain only if the job alone exceeds the quota.
     """
     result = []
     for quota in quotas:
@@ -144,12 +145,12 @@ def shortages(
                 continue
             used = quota.used.get(name)
             taken = Quantity((used or 0) + others.get(name, 0))
-            short = Shortage(quota, name, amount, whole[name], quota.hard[name], taken, known=used is not None)
+            short = Shortage(quota, name, amount, whole[name], quota.hard[name], taken, usage_known=used is not None)
             if short.impossible or (used is not None and taken + amount > short.hard):
                 result.append(short)
     return result
 
 
 def most_workers(workers: int, short: Callable[[int], bool]) -> int:
-    """The largest number of workers below `workers` that is not `short`; 0 if there is none."""
+    """The largest number below `workers` that is not `short`; 0 if there is none."""
     return bisect_left(range(1, workers), True, key=short)

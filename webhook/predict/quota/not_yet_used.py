@@ -1,7 +1,7 @@
-"""What admitted jobs will still use: the charges of their pods that do not exist yet.
+"""The quota use of the pods of admitted jobs that do not exist yet. A quota's `used` already includes existing pods.
 
-The `used` of a quota already includes existing pods. The sums over a namespace's jobs and pods are updated with each
-change, so the cost of a review does not depend on the number of jobs and pods.
+The sums over a namespace's jobs and pods are updated with each change, so the cost of a review does not depend on the
+number of jobs and pods.
 """
 
 from collections import Counter, defaultdict
@@ -32,23 +32,20 @@ class Made(Counter[tuple[str, str, str]]):
     """The number of existing pods, by the key of `_owner`."""
 
     def of(self, job: str, uid: str, role: str) -> int:
-        """The number of the job's existing pods of a role."""
         return self.get((role, uid, job) if role == WORKER else (role, "", job), 0)
 
 
 @dataclass(eq=False)
 class Outstanding:
-    """What the active jobs of a namespace will still use. Suspended jobs are left out."""
+    """The missing pods of the active jobs of a namespace. Suspended jobs are left out."""
 
     made: Made
-    """The number of existing pods."""
     missing: Counter[PodShape] = field(default_factory=Counter)
-    """The number of pods still to be created, by shape."""
+    """The number of missing pods, by shape."""
     running: Counter[tuple[PodShape, ...]] = field(default_factory=Counter)
     """The number of running jobs, by the shapes of their pods."""
 
-    def running_but(self, job: MPIJobRecord | None) -> Counter[tuple[PodShape, ...]]:
-        """`running` without this job."""
+    def running_without(self, job: MPIJobRecord | None) -> Counter[tuple[PodShape, ...]]:
         running = self.running.copy()
         if job is not None and not job.suspended:
             _add(running, _shapes(job), -1)
@@ -60,7 +57,6 @@ class Outstanding:
             yield pods, max(pods.count - self.made.of(job.name, job.uid, pods.role), 0)
 
     def changed(self, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
-        """A job was added, changed or removed, or has ended."""
         for job, step in ((old, -1), (new, 1)):
             if job is not None and not job.suspended:
                 for pods, missing in self.of(job):
@@ -68,27 +64,25 @@ class Outstanding:
                 _add(self.running, _shapes(job), step)
 
     def pods_changed(self, job: MPIJobRecord, role: str, before: int, after: int) -> None:
-        """The number of pods of this role of the job has changed."""
+        """Updates the sums after the number of the job's pods of this role has changed."""
         for pods in () if job.suspended else job.pods:
             if pods.role == role:
                 _add(self.missing, pods.shape, max(pods.count - after, 0) - max(pods.count - before, 0))
 
     def copy(self, made: Made | None = None) -> "Outstanding":
-        """A copy that uses `made` from now on."""
         return Outstanding(self.made if made is None else made, self.missing.copy(), self.running.copy())
 
 
 @dataclass(eq=False)
 class PodCounts:
-    """The number of existing pods and of outstanding pods, as `pod_counts` creates it."""
+    """The number of existing pods and of missing pods in a namespace."""
 
     made: Made
     _jobs: Jobs | None = None
     _outstanding: Outstanding | None = None
 
     def outstanding(self, jobs: Jobs) -> Outstanding:
-        """What the jobs will still use. The result listens to changes of `jobs` before it is stored, as in
-        `Group.derived`, so it misses no change."""
+        # As in `Group.derived`, the result listens to changes of `jobs` before it is stored, so it misses no change.
         if self._outstanding is None or self._jobs is not jobs:
             outstanding = uncounted(lambda: _outstanding(jobs, self.made))
             jobs.listen(outstanding)
@@ -96,7 +90,6 @@ class PodCounts:
         return self._outstanding
 
     def changed(self, old: Owned | None, new: Owned | None) -> None:
-        """A pod was added, changed or removed."""
         for pod, step in ((old, -1), (new, 1)):
             if pod is not None and (key := _owner(pod)) is not None:
                 before = self.made[key]
@@ -116,12 +109,10 @@ class PodCounts:
 
 
 def pod_counts(pods: Pods) -> PodCounts:
-    """The number of pods by owner."""
     return PodCounts(Made(key for key in map(_owner, pods.values()) if key is not None))
 
 
 def without_pods(jobs: Jobs) -> Outstanding:
-    """What the jobs will still use in a namespace without pods."""
     return _outstanding(jobs, Made())
 
 
@@ -130,49 +121,48 @@ def promised(
     reservations: Iterable[Reservation],
     *,
     job: Callable[[str], MPIJobRecord | None],
-    but: str,
+    without: str,
     charges: Callable[[PodShape], tuple[Charge, ...]],
     others: Mapping[str, PodsMade] = MappingProxyType({}),
 ) -> list[Alternatives]:
-    """What the jobs of a namespace will still use: stored jobs, and admitted jobs that so far have only a reservation.
+    """The future quota use of a namespace's jobs: stored jobs, and admitted jobs that have only a reservation.
 
-    For one name there may be a stored job, and reservations of later reviews that admitted an update or a new job of
-    this name. Only one of them will be the job in the end, so they are alternatives. The job named `but` is left out.
-    A suspended job uses only its reservation. The caller leaves out the reservations of jobs that have ended.
+    A name may have a stored job, and reservations of admitted updates or new jobs. Only one of them will exist in the
+    end, so they are alternatives. The result excludes the job named `without`. A suspended job uses only its
+    reservation. The caller excludes reservations of jobs that have ended.
 
-    `job` finds a stored job by name. `charges` returns the charges of a stored job's pod. `others` has the pods of
-    other kinds of jobs, whose reservations are otherwise left out.
+    `job` finds a stored job by name. `charges` returns the quota use of a stored job's pod. `others` has the pods of
+    other kinds of jobs; the result excludes reservations of kinds that are not in `others`.
     """
     missing = stored.missing.copy()
-    if (own := job(but)) is not None:
+    if (own := job(without)) is not None:
         for pods, count in stored.of(own):
             missing[pods.shape] -= count
     reserved: defaultdict[str, Alternatives] = defaultdict(list)
-    for each in reservations:
-        other = other_jobs.of_holder(each.name)
+    for reservation in reservations:
+        name, uid = reservation.name, reservation.uid
+        other = other_jobs.of_holder(name)
         if other and other[0].kind not in others:
             continue
-        twin = job(each.name)
-        stored_already = twin is not None and twin.uid == each.uid
-        if each.name == but or (stored_already and each.new):  # the stored job is the reserved job
+        namesake = job(name)
+        stored_already = namesake is not None and namesake.uid == uid
+        if name == without or (stored_already and reservation.new):  # the stored job is the reserved job
             continue
-        if twin is not None and each.name not in reserved:
-            for pods, count in stored.of(twin):
+        if namesake is not None and name not in reserved:
+            loads: list[Load] = []
+            for pods, count in stored.of(namesake):
                 missing[pods.shape] -= count
-            as_stored = ((count, charge) for pods, count in stored.of(twin) for charge in charges(pods.shape))
-            reserved[each.name].append(list(as_stored))
-        made = partial(others[other[0].kind].of, other[1]) if other else partial(stored.made.of, each.name, each.uid)
-        reserved[each.name].append(_reserved(each, made, objects=not stored_already))
+                loads += ((count, charge) for charge in charges(pods.shape))
+            reserved[name].append(loads)
+        made = partial(others[other[0].kind].of, other[1]) if other else partial(stored.made.of, name, uid)
+        reserved[name].append(_reserved(reservation, made, objects=not stored_already))
     certain = [load for alternatives in reserved.values() if len(alternatives) == 1 for load in alternatives[0]]
     certain += ((count, charge) for shape, count in missing.items() if count > 0 for charge in charges(shape))
     return [[certain], *(alternatives for alternatives in reserved.values() if len(alternatives) > 1)]
 
 
 def _reserved(reservation: Reservation, made: Callable[[str], int], *, objects: bool) -> list[Load]:
-    """The pods of a reservation that do not exist yet. `made` returns the number of existing pods of a role.
-
-    With `objects`, for a job that is not stored yet, the result includes the reserved objects other than pods.
-    """
+    """The missing pods; with `objects`, also the other objects. `made` returns the number of a role's existing pods."""
     loads: list[Load] = []
     exists = 0
     for pods in reservation.pods:
@@ -195,8 +185,8 @@ def _outstanding(jobs: Jobs, made: Made) -> Outstanding:
 def _owner(pod: Owned) -> tuple[str, str, str] | None:
     """(role, uid, name) of the job that owns a pod; None if no job owns it.
 
-    The operator creates workers, so their owner is the job. Kubernetes' Job controller creates the launcher, so only
-    the name of that Job shows the MPIJob; the uid is then empty.
+    A worker's owner is the MPIJob. The launcher's owner is a Kubernetes Job, whose name contains the MPIJob's name; the
+    uid is then empty.
     """
     owner = pod.owner
     if owner is None:
@@ -212,7 +202,6 @@ def _shapes(job: MPIJobRecord) -> tuple[PodShape, ...]:
 
 
 def _add(tally: Counter[Any], key: Any, count: int) -> None:
-    """Adds to a counter, and removes zeros."""
     tally[key] += count
     if not tally[key]:
         del tally[key]

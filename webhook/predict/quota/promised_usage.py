@@ -1,6 +1,6 @@
-"""Promises: what the admitted jobs of a namespace will still use of its quotas.
+"""Promises: the future use of a namespace's quotas by admitted jobs.
 
-A job is promised quota as soon as it is admitted. Until it is stored, only a reservation records its use.
+A job is promised quota as soon as it is admitted. Until the job is stored, only a reservation records its use.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -34,7 +34,7 @@ Pairs = tuple[tuple[str, Quantity], ...]
 
 @dataclass(frozen=True, slots=True)
 class Promises:
-    """Promises from the known jobs, pods and reservations of a namespace."""
+    """The future quota use of the jobs in the namespace of `ctx`."""
 
     ctx: Context
     jobs: Jobs | None
@@ -44,11 +44,10 @@ class Promises:
     stored: Outstanding
     default_priority: str | None
     charges: Callable[[PodShape], tuple[Charge, ...]]
-    """Returns the charges of a stored job's pod."""
+    """Returns the quota use of a stored job's pod."""
 
     @classmethod
     def of(cls, ctx: Context, quotas: Quotas) -> "Promises":
-        """The promises of the context's namespace; `quotas` are the quotas of the namespace."""
         counts, jobs = _pod_counts(ctx), ctx.view.within(MPI_JOBS, ctx.namespace)
         stored_jobs = jobs if isinstance(jobs, Group) else Group({} if jobs is UNKNOWN else jobs)
         made = None if counts is None else counts.made
@@ -64,35 +63,33 @@ class Promises:
             charges=_charges(ctx, priority),
         )
 
-    def at_most(self, quotas: Quotas, *, but: str = "") -> Mapping[str, Amounts]:
-        """By quota name, the maximum that all jobs except `but` will still use.
+    def at_most(self, quotas: Quotas, *, without: str = "") -> Mapping[str, Amounts]:
+        """The maximum future use by all jobs except the named one, by quota name.
 
-        Of several admitted versions of a job, the largest is used. The time is not charged to the review: 5,000 jobs of
-        different sizes and 10 quotas take 100 ms.
+        The time is not charged to the review: 5,000 jobs of different sizes and 10 quotas take 100 ms.
         """
-        return uncounted(lambda: self._at_most(quotas, but))
+        return uncounted(lambda: self._at_most(quotas, without))
 
-    def _at_most(self, quotas: Quotas, but: str) -> Mapping[str, Amounts]:
-        # Without the pods it is unknown how much of the promises is already in use.
-        loads = [] if self.made is None else self._promised(but)
+    def _at_most(self, quotas: Quotas, without: str) -> Mapping[str, Amounts]:
+        # If the pods are unknown, it is also unknown how much of the promises is already in use.
+        loads = [] if self.made is None else self._promised(without)
         return {quota.name: charged_at_most(quota, loads) for quota in quotas}
 
-    def _promised(self, but: str) -> list[Alternatives]:
+    def _promised(self, without: str) -> list[Alternatives]:
         reserved = [*_reserved(self.ctx)]
-        kinds = {other[0].kind: other[0] for each in reserved if (other := other_jobs.of_holder(each.name))}
+        kinds = {other[0].kind: other[0] for entry in reserved if (other := other_jobs.of_holder(entry.name))}
         others = {name: made for name, kind in kinds.items() if (made := kind.made(self.ctx)) is not None}
-        return promised(self.stored, reserved, job=self._job, but=but, charges=self.charges, others=others)
+        return promised(self.stored, reserved, job=self._job, without=without, charges=self.charges, others=others)
 
-    def running_but(self, name: str) -> Mapping[tuple[PodShape, ...], int] | None:
+    def running_without(self, name: str) -> Mapping[tuple[PodShape, ...], int] | None:
         """The number of jobs by the shapes of their pods, without the named job; None if unknown."""
-        return None if self.jobs is None else self.stored.running_but(self._job(name))
+        return None if self.jobs is None else self.stored.running_without(self._job(name))
 
     def _job(self, name: str) -> MPIJobRecord | None:
         return None if self.jobs is None else self.jobs.get((self.ctx.namespace, name))
 
 
 def _pod_counts(ctx: Context) -> PodCounts | None:
-    """The number of pods in the namespace; None if unknown."""
     pods = ctx.view.within(PODS, ctx.namespace)
     if pods is UNKNOWN:
         return None
@@ -100,28 +97,21 @@ def _pod_counts(ctx: Context) -> PodCounts | None:
 
 
 def _reserved(ctx: Context) -> Iterator[Reservation]:
-    """Reservations for jobs that have not ended."""
-    known = ctx.view.within(RESERVATIONS, ctx.namespace)
-    for each in () if known is UNKNOWN else known.values():
-        for entry in each.entries:
+    stored = ctx.view.within(RESERVATIONS, ctx.namespace)
+    for reservations in () if stored is UNKNOWN else stored.values():
+        for entry in reservations.entries:
             reservation = entry.reservation
-            if other := other_jobs.of_holder(reservation.name):
-                kind, name = other
-                job = ctx.view.get(kind.jobs, (ctx.namespace, name))
-                if not isinstance(job, Answer) and job.uid == reservation.uid:
-                    if job.over:
-                        continue
-                    reservation = msgspec.structs.replace(reservation, objects=())
+            other = other_jobs.of_holder(reservation.name)
+            kind, name = (other[0].jobs, other[1]) if other else (MPI_JOBS, reservation.name)
+            job = ctx.view.get(kind, (ctx.namespace, name))
+            if isinstance(job, Answer) or job.uid != reservation.uid:
                 yield reservation
-                continue
-            stored = ctx.view.get(MPI_JOBS, (ctx.namespace, reservation.name))
-            over = isinstance(stored, MPIJobRecord) and stored.uid == reservation.uid and stored.over
-            if not over:
-                yield reservation
+            elif not job.over:
+                # `promised` does not see that this job is stored, unless the job is an MPIJob.
+                yield msgspec.structs.replace(reservation, objects=()) if other else reservation
 
 
 def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape], tuple[Charge, ...]]:
-    """Returns a function from a pod's shape to its charges, with the namespace's defaults."""
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())
     requests, limits = (tuple(amounts.items()) for amounts in (filled_in.requests, filled_in.limits))
@@ -132,33 +122,28 @@ def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape],
             runtime = ctx.view.get(RUNTIME_CLASSES, shape.runtime_class)
             if isinstance(runtime, RuntimeClass) and runtime.overhead is not None:
                 overhead = tuple(runtime.overhead.items())
-        of_pod = _charges_of(shape, requests, limits, overhead, default_priority)
-        return of_pod + devices.charges(shape.device_claims, ctx) if shape.device_claims else of_pod
+        of_pod = _charges_of(shape, (requests, limits, overhead, default_priority))
+        return of_pod + devices.charges(shape.device_claims, ctx)
 
     return charges
 
 
-_Defaults = tuple[Pairs, Pairs, Pairs | None, str | None]
-# The charges of pods by shape and defaults. An entry is dropped when no stored job has the shape.
+_Defaults = tuple[Pairs, Pairs, Pairs | None, str | None]  # requests, limits, overhead, PriorityClass
+# The quota use of pods by shape and defaults. An entry is dropped when no stored job has the shape.
 _CHARGES: WeakKeyDictionary[PodShape, dict[_Defaults, tuple[Charge, ...]]] = WeakKeyDictionary()
 
 
-def _charges_of(
-    shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
-) -> tuple[Charge, ...]:
-    """The charges of a pod with these defaults in its containers, and with this overhead instead of its own."""
+def _charges_of(shape: PodShape, filled_in: _Defaults) -> tuple[Charge, ...]:
     cached = _CHARGES.setdefault(shape, {})
-    key = (requests, limits, overhead, default_priority)
-    if key not in cached:
+    if filled_in not in cached:
         if len(cached) >= MAX_CACHED_DEFAULTS:
             cached.clear()
-        cached[key] = uncounted(lambda: _compute_charges(shape, requests, limits, overhead, default_priority))
-    return cached[key]
+        cached[filled_in] = uncounted(lambda: _compute_charges(shape, filled_in))
+    return cached[filled_in]
 
 
-def _compute_charges(
-    shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
-) -> tuple[Charge, ...]:
+def _compute_charges(shape: PodShape, filled_in: _Defaults) -> tuple[Charge, ...]:
+    requests, limits, overhead, default_priority = filled_in
     resources = shape.resources.with_defaults(requests=dict(requests), limits=dict(limits))
     if overhead is not None:
         resources = resources.with_overhead(dict(overhead))
@@ -166,8 +151,8 @@ def _compute_charges(
 
 
 def default_priority_class(ctx: Context, quotas: Quotas) -> str | None:
-    """The PriorityClass of pods that name none, if a quota depends on it; empty if there is none."""
+    """The PriorityClass of pods that name none; empty if no quota depends on it, None if unknown."""
     if not any(quota.by_priority for quota in quotas):
         return ""
-    known = default_class(ctx.view)
-    return None if known is UNKNOWN else known.name
+    default = default_class(ctx.view)
+    return None if default is UNKNOWN else default.name

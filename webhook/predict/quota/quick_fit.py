@@ -1,4 +1,4 @@
-"""Whether each of many jobs certainly fits what is left of the quotas."""
+"""Checks quickly which of many jobs certainly fit what is left of the quotas."""
 
 from collections.abc import Iterable
 
@@ -17,11 +17,7 @@ Limits = dict[str, tuple[Amounts, tuple[Scope, ...]]]
 
 
 class Room:
-    """The minimum that the quotas of a namespace have left after all promises to admitted jobs.
-
-    Promises are added up once, so checking a hundred jobs costs hardly more than checking one. `holds` may be False for
-    a job that fits: a job whose review is sent again is counted twice.
-    """
+    """The minimum that is left of the quotas of a namespace after all promises, which are added up only once."""
 
     def __init__(self, ctx: Context) -> None:
         self._quotas = namespace_quotas(ctx)
@@ -30,7 +26,7 @@ class Room:
         self.limits = limits(self._quotas)
 
     def holds(self, reservation: Reservation) -> bool:
-        """Whether the job certainly fits."""
+        """True if the job certainly fits. If the review of a job is sent again, the job is counted twice."""
         loads = _loads(reservation)
         return all(
             (used := quota.used.get(name)) is not None
@@ -40,7 +36,6 @@ class Room:
         )
 
     def promise(self, reservation: Reservation) -> None:
-        """Subtracts the job from what is left."""
         loads = _loads(reservation)
         for quota in self._quotas:
             promised = self._promised[quota.name]
@@ -49,10 +44,9 @@ class Room:
 
 
 def limits(quotas: Iterable[ResourceQuota]) -> Limits:
-    """The limits of the quotas by name. They do not depend on the pods that exist."""
     return {quota.name: (quota.hard, quota.scopes) for quota in quotas}
 
 
 def _loads(reservation: Reservation) -> list[Load]:
-    pods = ((each.count, charge) for each in reservation.pods for charge in each.charges)
-    return [*pods, *((1, charge) for charge in reservation.objects)]
+    loads = [(pods.count, charge) for pods in reservation.pods for charge in pods.charges]
+    return [*loads, *((1, charge) for charge in reservation.objects)]

@@ -44,7 +44,7 @@ def details(
 ) -> str:
     """The rejection for the first shortage, with the other shortages in one line.
 
-    `running` jobs use some of the resource. With `several` quotas in the namespace, the text names the quota.
+    `running` is the number of running jobs that use the resource. If `several`, the text names the quota.
     """
     first = short[0]
     more = any(part.made for part in demand.parts)
@@ -54,16 +54,16 @@ def details(
     hard, taken, available = (
         spelled(first.resource, amount, accelerators) for amount in (first.hard, first.taken, first.available)
     )
-    usage = taken if first.known else "not yet known"
+    usage = taken if first.usage_known else "not yet known"
     users = f" ({running} running {_plural('job', running)})" if running else ""
     beyond = f"{quota} is {hard}" if first.impossible else _free(first, hard, quota, accelerators)
     lines = [
         HEADLINE,
         f"Details: Requested {requested}{parts}, but {beyond}.",
         f"Current usage: {usage}{users}",
-        *([f"Available: {available}"] if first.known else ()),
+        *([f"Available: {available}"] if first.usage_known else ()),
     ]
-    if others := [_other(each, first.quota.name, accelerators) for each in short[1 : MAX_OTHER_QUOTAS + 1]]:
+    if others := [_other(shortage, first.quota.name, accelerators) for shortage in short[1 : MAX_OTHER_QUOTAS + 1]]:
         if more_of_them := len(short) - 1 - len(others):
             others.append(f"and {more_of_them} more")
         lines.append(f"Also exceeded: {'; '.join(others)}")
@@ -71,7 +71,6 @@ def details(
 
 
 def numbered(suggestions: Iterable[str]) -> str:
-    """A numbered list of suggestions."""
     return "\n".join(["Suggestions:", *(f"{index}. {text}" for index, text in enumerate(suggestions, start=1))])
 
 
@@ -79,17 +78,16 @@ def _parts(short: Shortage, demand: Demand, accelerators: tuple[str, ...], *, mo
     """The request of each role, in parentheses; empty if no pod requests the resource."""
     texts = []
     for part in reversed(demand.parts):  # the workers first
-        each = charged(short.quota, [(1, charge) for charge in part.charges]).get(short.resource)
+        amount = charged(short.quota, [(1, charge) for charge in part.charges]).get(short.resource)
         count = part.count - part.made
-        if each and count > 0:
-            what = spelled(short.resource, each, accelerators)
-            workers = f"{count}{' more' if more else ''} {_plural('worker', count)} × {what}"  # noqa: RUF001 - the sign is meant
-            texts.append(workers if part.role == WORKER else f"launcher {what}")
+        if amount and count > 0:
+            of_pod = spelled(short.resource, amount, accelerators)
+            workers = f"{count}{' more' if more else ''} {_plural('worker', count)} × {of_pod}"  # noqa: RUF001 - the sign is meant
+            texts.append(workers if part.role == WORKER else f"launcher {of_pod}")
     return f" ({' + '.join(texts)})" if texts else ""
 
 
 def _free(short: Shortage, hard: str, quota: str, accelerators: tuple[str, ...]) -> str:
-    """The free amount, for a job that would fit into the empty quota."""
     if not short.available:
         return f"none of {hard} is free in the {quota}"
     free = number(short.resource, short.available, accelerators)
@@ -110,9 +108,9 @@ def _number_and_noun(resource: str, amount: Quantity, accelerators: tuple[str, .
         return text, f"{noun} of class {storage_class}"
     if resource.endswith(DEVICES_OF_CLASS):
         device_class = resource.removesuffix(DEVICES_OF_CLASS)
-        known = is_accelerator(DEVICE_CLASS + device_class, accelerators)
-        noun = _plural("GPU" if known else "device", amount)
-        return quantity.format(amount), noun if known else f"{noun} of class {device_class}"
+        if is_accelerator(DEVICE_CLASS + device_class, accelerators):
+            return quantity.format(amount), _plural("GPU", amount)
+        return quantity.format(amount), f"{_plural('device', amount)} of class {device_class}"
     name = resource.removeprefix("requests.").removeprefix("limits.").removeprefix("count/")
     if is_accelerator(name, accelerators):
         text, noun = quantity.format(amount), _plural("GPU", amount)
@@ -132,7 +130,6 @@ def _plural(noun: str, amount: int | Quantity) -> str:
 
 
 def _size(amount: Quantity) -> str:
-    """The exact amount if its text is short, otherwise the amount with one decimal."""
     exact = quantity.format(amount)
     if len(exact) <= len("1023.9Gi"):
         return exact

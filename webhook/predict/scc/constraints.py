@@ -1,4 +1,4 @@
-"""The SCCs of a cluster, in the order in which OpenShift tries them, and with a namespace's ranges filled in."""
+"""The order in which OpenShift tries SCCs, and the values that SCCs get from a namespace."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,14 +20,13 @@ from webhook.cluster.resources.sccs import (
 GROUPS: Final = "openshift.io/sa.scc.supplemental-groups"
 LEVEL: Final = "openshift.io/sa.scc.mcs"
 _BLOCK: Final = re.compile(r"(\d{1,10})([/-])(\d{1,10})")
-# The score of each strategy (openshift/apiserver-library-go
-# `securitycontextconstraints/util/sort/byrestrictions.go`).
+# openshift/apiserver-library-go `securitycontextconstraints/util/sort/byrestrictions.go`
 _STRATEGIES: Final = {"RunAsAny": 40_000, NOT_ROOT: 30_000, RANGE: 20_000, FIXED: 10_000}
 _TRIVIAL_VOLUMES: Final = frozenset(("secret", "configMap", "emptyDir", "downwardAPI", "projected", "none"))
 
 
 class Ranges(msgspec.Struct, frozen=True):
-    """The ranges that OpenShift has reserved for a namespace."""
+    """The user and group ids and the SELinux level that OpenShift has reserved for a namespace."""
 
     uids: IdRange
     groups: tuple[IdRange, ...]
@@ -35,17 +34,17 @@ class Ranges(msgspec.Struct, frozen=True):
 
 
 def ranges(annotations: Mapping[str, str]) -> Ranges | None:
-    """The ranges in a namespace's annotations; None if they are missing or invalid, so that OpenShift admits no pod."""
+    """None if an annotation is missing or invalid; OpenShift then admits no pod."""
     uids = _block(annotations.get(UID_RANGE, ""))
-    groups = [_block(each) for each in annotations.get(GROUPS, annotations.get(UID_RANGE, "")).split(",")]
+    groups = [_block(block) for block in annotations.get(GROUPS, annotations.get(UID_RANGE, "")).split(",")]
     level = annotations.get(LEVEL, "")
     if uids is None or not level or None in groups:
         return None
-    return Ranges(uids, tuple(each for each in groups if each is not None), level)
+    return Ranges(uids, tuple(group for group in groups if group is not None), level)
 
 
 def _block(text: str) -> IdRange | None:
-    """Parses `START/SIZE` or `START-END`; None for other texts."""
+    """Parses `START/SIZE` or `START-END`; None for other texts. The end is inclusive."""
     if (match := _BLOCK.match(text)) is None:
         return None
     start, number = int(match[1]), int(match[3])
@@ -69,12 +68,12 @@ def in_namespace(scc: SecurityContextConstraints, reserved: Ranges) -> SecurityC
 
 
 def in_order(constraints: Iterable[SecurityContextConstraints]) -> list[SecurityContextConstraints]:
-    """Sorted by priority (highest first), then by permissions (fewest first), then by name."""
+    """The highest priority first, then the fewest permissions, then by name."""
     return sorted(constraints, key=lambda scc: (-(scc.priority or 0), permissiveness(scc), scc.name))
 
 
 def permissiveness(scc: SecurityContextConstraints) -> int:
-    """OpenShift's score for the permissions; a higher score allows more."""
+    """OpenShift's score. A higher score allows more."""
     points = 1_600_000 * scc.allow_privileged_container
     points += 800_000 * scc.allow_host_ports + 400_000 * scc.allow_host_network
     volumes = {*(scc.volumes or ())}
@@ -83,8 +82,8 @@ def permissiveness(scc: SecurityContextConstraints) -> int:
     elif volumes - _TRIVIAL_VOLUMES:
         points += 100_000
     points += _STRATEGIES.get(scc.se_linux_context.type, 0) + _STRATEGIES.get(scc.run_as_user.type, 0)
-    allowed = [each.upper() for each in scc.allowed_capabilities or ()]
-    dropped = [each.upper() for each in scc.required_drop_capabilities or ()]
+    allowed = [capability.upper() for capability in scc.allowed_capabilities or ()]
+    dropped = [capability.upper() for capability in scc.required_drop_capabilities or ()]
     capabilities = 5_000 + 300 * len(scc.default_add_capabilities or ())
     capabilities += 4_000 if {"*", "ALL"} & {*allowed} else 10 * len(allowed)
     capabilities -= 3_000 if "ALL" in dropped else 50 * len(dropped)

@@ -1,4 +1,4 @@
-"""The fields that OpenShift's admission adds to a pod for an SCC, and the violations that remain.
+"""The fields that OpenShift's admission sets in a pod for an SCC, and the values that the SCC still rejects.
 
 https://github.com/openshift/apiserver-library-go/tree/master/pkg/securitycontextconstraints
 """
@@ -13,6 +13,7 @@ from webhook.cluster.resources.sccs import FIXED, NOT_ROOT, RANGE, SecurityConte
 from webhook.predict.pod_security.checks import SAFE_SYSCTLS
 from webhook.predict.pod_security.pod import (
     Capabilities,
+    Container,
     ContainerSecurityContext,
     PodSecurityContext,
     PodSpec,
@@ -30,21 +31,19 @@ _LOCALHOST: Final = "localhost/"
 _PROFILES: Final = {"runtime/default": "RuntimeDefault", "docker/default": "RuntimeDefault", "unconfined": "Unconfined"}
 _OF_PROFILES: Final = {"RuntimeDefault": "runtime/default", "Unconfined": "unconfined"}
 _DEFAULT_PROFILES: Final = frozenset(("runtime/default", "docker/default"))
-# `sysctl/mustmatchpatterns.go`: OpenShift does not allow sysctls that became safe in 1.37 or later.
+# OpenShift does not allow sysctls that became safe in 1.37 or later (`sysctl/mustmatchpatterns.go`).
 _SAFE_SYSCTLS: Final = {name for since, names in SAFE_SYSCTLS.items() if since < 37 for name in names}
-# Volume sources that have a different name in an SCC than in a pod.
+# Volume sources that have other names in an SCC than in a pod.
 _VOLUMES: Final = {"cephfs": "cephFS", "storageos": "storageOS", "vsphereVolume": "vsphere"}
 _SOURCES: Final = {field.name: field.encode_name for field in msgspec.structs.fields(Volume) if field.name != "name"}
 
 
 class Rejection(NamedTuple):
-    """A field with a value that an SCC rejects."""
+    """A value that an SCC rejects. `path` is in the pod template; `detail` is OpenShift's message."""
 
     path: str
-    """The field's path, relative to the pod template."""
     value: object
     detail: str
-    """OpenShift's message."""
 
 
 def fill(scc: SecurityContextConstraints, template: PodTemplate) -> PodTemplate:
@@ -52,17 +51,14 @@ def fill(scc: SecurityContextConstraints, template: PodTemplate) -> PodTemplate:
     spec = template.spec or PodSpec()
     pod = _filled_pod(scc, spec.security_context or PodSecurityContext())
     containers = {
-        field: [
-            replace(each, security_context=_filled(scc, each.security_context or ContainerSecurityContext(), pod))
-            for each in getattr(spec, field) or ()
-        ]
+        field: [_filled_container(scc, container, pod) for container in getattr(spec, field) or ()]
         for field in ("init_containers", "containers")
     }
     return replace(template, spec=replace(spec, security_context=pod, **containers))
 
 
 def rejections(scc: SecurityContextConstraints, filled: PodTemplate) -> Iterator[Rejection]:
-    """The violations of `scc`; empty if it accepts the template. `filled` is a result of `fill`."""
+    """`filled` is a result of `fill`. Empty if the SCC accepts the template."""
     pod = Subject(filled)
     yield from _of_pod(scc, pod)
     yield from _of_volumes(scc, pod.spec.volumes or ())
@@ -79,16 +75,16 @@ def _filled_pod(scc: SecurityContextConstraints, own: PodSecurityContext) -> Pod
     if own.se_linux_options is None and scc.se_linux_context.type == FIXED:
         label = scc.se_linux_context.options or SELinuxLabel()
         filled["se_linux_options"] = SELinuxOptions(**{key: value or None for key, value in _fields(label).items()})
-    if own.seccomp_profile is None and (profiles := [each for each in scc.seccomp_profiles or () if each != _ANY]):
+    profiles = [profile for profile in scc.seccomp_profiles or () if profile != _ANY]
+    if own.seccomp_profile is None and profiles:
         local = profiles[0].removeprefix(_LOCALHOST)
         profile = Profile("Localhost", local) if local != profiles[0] else Profile(_PROFILES.get(local, local))
         filled["seccomp_profile"] = profile
     return replace(own, **filled)
 
 
-def _filled(
-    scc: SecurityContextConstraints, own: ContainerSecurityContext, pod: PodSecurityContext
-) -> ContainerSecurityContext:
+def _filled_container(scc: SecurityContextConstraints, container: Container, pod: PodSecurityContext) -> Container:
+    own = container.security_context or ContainerSecurityContext()
     filled: dict[str, Any] = {}
     users, user = scc.run_as_user, _effective(own.run_as_user, pod.run_as_user)
     if user is None and users.type in {RANGE, FIXED}:
@@ -111,7 +107,7 @@ def _filled(
             filled["allow_privilege_escalation"] = scc.default_allow_privilege_escalation
         elif scc.allow_privilege_escalation is False:
             filled["allow_privilege_escalation"] = False
-    return replace(own, **filled)
+    return replace(container, security_context=replace(own, **filled))
 
 
 def _of_pod(scc: SecurityContextConstraints, pod: Subject) -> Iterator[Rejection]:
@@ -124,16 +120,16 @@ def _of_pod(scc: SecurityContextConstraints, pod: Subject) -> Iterator[Rejection
         if groups.type == FIXED and not own:
             yield Rejection(path, own, "unable to validate empty groups against required ranges")
         for group in own if groups.type == FIXED else ():
-            if not any(each.min <= group <= each.max for each in groups.ranges):
+            if not any(allowed.min <= group <= allowed.max for allowed in groups.ranges):
                 yield Rejection(path, group, f"{group} is not an allowed group")
     yield from _of_profile(scc, "spec.securityContext", security.seccomp_profile)
     yield from _of_label(scc, "spec.securityContext", security.se_linux_options)
-    for used, allowed, field, detail in (
+    for used, may_use, field, detail in (
         (spec.host_network, scc.allow_host_network, "hostNetwork", "Host network is not allowed to be used"),
         (spec.host_pid, scc.allow_host_pid, "hostPID", "Host PID is not allowed to be used"),
         (spec.host_ipc, scc.allow_host_ipc, "hostIPC", "Host IPC is not allowed to be used"),
     ):
-        if used and not allowed:
+        if used and not may_use:
             yield Rejection(f"spec.{field}", True, detail)
     if scc.user_namespace_level == "RequirePodLevel" and spec.host_users is not False:
         yield Rejection("spec.hostUsers", spec.host_users, "Host Users must be set to false")
@@ -167,9 +163,7 @@ def _of_container(scc: SecurityContextConstraints, place: Place, pod: Subject) -
         yield Rejection(f"{path}.privileged", True, "Privileged containers are not allowed")
     yield from _of_capabilities(scc, path, own.capabilities or Capabilities())
     for index, port in enumerate(place.container.ports or ()):
-        # With hostNetwork, the API server sets the host port to the container port.
-        host_port = port.host_port or (port.container_port if pod.spec.host_network else None)
-        if host_port and not scc.allow_host_ports:
+        if (host_port := pod.host_port(port)) and not scc.allow_host_ports:
             detail = "Host ports are not allowed to be used"
             yield Rejection(f"{place.path}.ports[{index}].hostPort", host_port, detail)
     if scc.read_only_root_filesystem and not own.read_only_root_filesystem:
@@ -215,7 +209,7 @@ def _of_profile(scc: SecurityContextConstraints, path: str, own: Profile | None)
         if profile:
             yield Rejection(path, profile, "seccomp may not be set")
         return
-    named = [each for each in allowed if each != _ANY]
+    named = [name for name in allowed if name != _ANY]
     if _ANY in allowed or profile in named or (profile in _DEFAULT_PROFILES and _DEFAULT_PROFILES.intersection(named)):
         return
     detail = f"{profile} is not an allowed seccomp profile. Valid values are [{' '.join(named)}]"
@@ -244,10 +238,12 @@ def _fields(label: SELinuxLabel | SELinuxOptions) -> dict[str, str]:
 
 
 def _level(level: str) -> tuple[str, tuple[str, ...]]:
-    """The sensitivity, and the sorted categories."""
+    """(sensitivity, sorted categories) of an SELinux level."""
     sensitivity, _, categories = level.partition(":")
     return sensitivity, tuple(sorted(categories.split(",")))
 
 
 def _matches(name: str, patterns: Iterable[str] | None) -> bool:
-    return any(name.startswith(each[:-1]) if each.endswith(_ANY) else name == each for each in patterns or ())
+    return any(
+        name.startswith(pattern[:-1]) if pattern.endswith(_ANY) else name == pattern for pattern in patterns or ()
+    )

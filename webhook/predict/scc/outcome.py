@@ -20,10 +20,11 @@ from webhook.predict.scc.matching import Rejection, fill, rejections
 
 REQUIRED: Final = "openshift.io/required-scc"
 OPEN: Final = ("spec.hostUsers", None)
-"""The field and value of the rejection of an unset `hostUsers`. The injection `scc` sets this field."""
+"""The path and value of a rejection because `hostUsers` is unset. The injection `scc` sets this field."""
 DEFAULT: Final = "restricted-v2"
+# OpenShift grants these SCCs, if they exist, to all authenticated users.
 _DEFAULTS: Final = frozenset({DEFAULT, "restricted-v3"})
-"""OpenShift grants these SCCs to all authenticated users, if they exist."""
+# The fields of restricted-v2 that set values.
 _IF_UNREADABLE: Final = msgspec.convert(
     {
         "metadata": {"name": DEFAULT},
@@ -36,8 +37,7 @@ _IF_UNREADABLE: Final = msgspec.convert(
     },
     SecurityContextConstraints,
 )
-"""What OpenShift's restricted-v2 fills in."""
-# The users that create pods: the operator for workers, the Job controller for the launcher.
+# The accounts that create the pods.
 _CREATORS: Final = {
     WORKER: service_account("mpi-operator", "mpi-operator"),
     LAUNCHER: service_account("kube-system", "job-controller"),
@@ -48,31 +48,29 @@ class Outcome(msgspec.Struct, frozen=True):
     """The result of OpenShift's admission for the pods of one role."""
 
     scc: str = ""
-    """The SCC of the pods. If none accepts them, the SCC with the fewest rejections; empty if they may use none."""
+    """The SCC of the pods. If none accepts the pods, the SCC with the fewest rejections; empty if they may use none."""
     filled: PodTemplate | None = None
     """The template with the values that the SCC sets; None without an SCC."""
     rejections: tuple[Rejection, ...] = ()
-    """Why the SCC rejects the pods; empty if it accepts them."""
     wider: str = ""
-    """The most restrictive SCC that would accept the pods but that they may not use; empty if there is none."""
+    """The most restrictive SCC that would accept the pods if they were allowed to use it; empty if there is none."""
     assumed: bool = False
-    """Whether it is unknown which SCCs the pods may use. Those that all accounts may use are assumed."""
+    """True if the SCCs that the pods may use are unknown, and those of all accounts are assumed."""
 
     @property
     def first(self) -> ContainerSecurityContext:
-        """The first container's security context after admission."""
+        """The security context of the first container."""
         containers = self.filled.spec.containers if self.filled and self.filled.spec else None
         return (containers[0].security_context if containers else None) or ContainerSecurityContext()
 
 
 def account_of(template: PodTemplate, namespace: str) -> str:
-    """The user name of the pods' ServiceAccount."""
     spec = template.spec or PodSpec()
     return service_account(namespace, spec.service_account_name or spec.service_account or "default")
 
 
 def outcomes(job: MPIJob, ctx: Context) -> Mapping[str, Outcome]:
-    """The outcome by role. A role is left out if its outcome is unknown, as on clusters other than OpenShift."""
+    """By role. Roles with an unknown outcome are left out; on other clusters than OpenShift, all are unknown."""
     return ctx.once(_outcomes, job)
 
 
@@ -83,11 +81,11 @@ def _outcomes(_: MPIJob, ctx: Context) -> Mapping[str, Outcome]:
         by_role = {role: outcome(role, template, ctx, assume=True) for role, _, template in templates(ctx.document)}
     except ShapeError:
         return {}
-    return {role: each for role, each in by_role.items() if each is not None}
+    return {role: result for role, result in by_role.items() if result is not None}
 
 
 def outcome(role: str, template: PodTemplate, ctx: Context, *, assume: bool = False) -> Outcome | None:
-    """None if it is unknown. With `assume`, unknown permissions are those that all accounts have."""
+    """None if unknown. With `assume`, pods with unknown permissions have those of all accounts."""
     reserved = _reserved(ctx)
     if (
         reserved is None
@@ -96,7 +94,7 @@ def outcome(role: str, template: PodTemplate, ctx: Context, *, assume: bool = Fa
     ):
         return None
     accounts = account_of(template, ctx.namespace), _CREATORS[role]
-    # All permissions are looked up before any is used, so that the missing ones are requested together.
+    # All permissions are looked up before any is used, so that missing ones are requested together.
     granted = [
         grants.constraints
         for account in accounts
@@ -107,13 +105,13 @@ def outcome(role: str, template: PodTemplate, ctx: Context, *, assume: bool = Fa
     if assumed := len(granted) < len(accounts):
         if not assume:
             return None
-        usable |= _DEFAULTS | {required or ""} | {each.name for each in stored.values() if lists(each, *accounts)}
+        usable |= _DEFAULTS | {required or ""} | {scc.name for scc in stored.values() if lists(scc, *accounts)}
     candidates = [scc for scc in stored.values() if required in {None, scc.name}]
     rejecting = []
     for scc in in_order(scc for scc in candidates if scc.name in usable):
         result = _under(in_namespace(scc, reserved), template)
         # The injection `scc` sets the field OPEN if the permissions are known.
-        if all(assumed and each[:2] == OPEN for each in result.rejections):
+        if all(assumed and rejection[:2] == OPEN for rejection in result.rejections):
             return replace(result, rejections=(), assumed=assumed)
         rejecting.append(result)
     if not rejecting:
@@ -126,13 +124,13 @@ def outcome(role: str, template: PodTemplate, ctx: Context, *, assume: bool = Fa
 
 
 def _objections(rejecting: Outcome) -> int:
-    """The number of different objections, except to `hostUsers`, which is the easiest to change."""
-    others = [each for each in rejecting.rejections if each.path != OPEN[0]]
-    return len({(each.path.rpartition(".")[2], str(each.value), each.detail) for each in others})
+    """The number of different rejections, except of `hostUsers`, which is the easiest to change."""
+    others = (rejection for rejection in rejecting.rejections if rejection.path != OPEN[0])
+    return len({(path.rpartition(".")[2], str(value), detail) for path, value, detail in others})
 
 
 def filled_in(template: PodTemplate, assigned: Outcome | None, ctx: Context) -> PodTemplate:
-    """The template with the values of its SCC; if that SCC is unknown, with the values of DEFAULT."""
+    """The template with the values of its SCC, or of DEFAULT if its SCC is unknown."""
     if assigned is not None and assigned.filled is not None:
         return assigned.filled
     reserved, stored = _reserved(ctx), ctx.view.all(SECURITY_CONTEXT_CONSTRAINTS)
@@ -143,7 +141,7 @@ def filled_in(template: PodTemplate, assigned: Outcome | None, ctx: Context) -> 
 
 
 def may_add(capability: str, role: str, template: PodTemplate, ctx: Context) -> bool | None:
-    """Whether an SCC accepts the pods with this capability in their first container; None if unknown."""
+    """True if an SCC accepts the pods with this capability in their first container; None if unknown."""
     spec = template.spec
     if spec is None or not spec.containers:
         return None

@@ -1,7 +1,6 @@
 """A job must have a label with an existing cost centre.
 
-Accounting finds the payer of a job by this label. A job without the label cannot be charged, and a wrong label charges
-the wrong team.
+Accounting charges the cost centre in this label.
 """
 
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from webhook.plugins.api import CauseReason, Context, MPIJob, RuleSettings, Viol
 
 
 class Settings(RuleSettings):
-    """The label that a job must have, and its allowed values."""
+    """The required label."""
 
     label: str = Field("cost-centre", min_length=1, description="The label that has the cost centre.")
     allowed: tuple[str, ...] = Field((), description="Allowed cost centres; [] for any.")
@@ -20,7 +19,7 @@ class Settings(RuleSettings):
 
 @rule("example-cost-centre", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Compares the job's label with the cost centres in the policy."""
+    """Reports a label that is missing or has a different value."""
     path = f"metadata.labels[{settings.label}]"
     value = (job.metadata.labels or {}).get(settings.label, "")
     if not value:

@@ -1,6 +1,6 @@
 """A job without a cost centre gets the cost centre of its namespace.
 
-The value is the namespace's label of the same name. Nothing is injected if the namespace is unknown or has no label.
+The injection copies the namespace's label of the same name.
 """
 
 from collections.abc import Iterator
@@ -28,13 +28,13 @@ class Settings(InjectionSettings):
     label: str = Field("cost-centre", min_length=1, description="The label, on namespaces and on jobs.")
 
 
-# If an update drops the label, the service restores it, as long as the namespace has it.
+# If an update drops the label, the service restores the label from the namespace.
 FORMS = (Form(("metadata", "labels", ITEM), a_text, ComesBack.WRITTEN_TODAY),)
 
 
 @injection("example-cost-centre-label", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Copies the namespace's label to the job."""
+    """Adds the label if the namespace is known and has the label."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     value = namespace.labels.get(settings.label) if isinstance(namespace, Namespace) else None
     if value and patch.add(("metadata", "labels", settings.label), value):

@@ -69,7 +69,7 @@ def test_sets_are_compared_by_name() -> None:
 def test_files_in_two_folders_are_compared_by_file_name() -> None:
     old = [bare(str(Path("old") / name), "mode: warn") for name in ("a.yaml", "b.yaml")]
     new = [bare(str(Path("new") / name), "mode: audit") for name in ("a.yaml", "c.yaml")]
-    assert [(change.name, change.what) for change in differences(old, new)] == [
+    assert [(change.name, change.kind) for change in differences(old, new)] == [
         ("a.yaml", "changes"),
         ("b.yaml", "goes"),
         ("c.yaml", "comes"),

@@ -98,7 +98,9 @@ def test_faults_are_sorted_by_line(tmp_path: Path) -> None:
 
 def test_syntax_error_in_a_configmap_has_its_line_in_the_file(tmp_path: Path) -> None:
     (policy,) = load(tmp_path, CONFIGMAP + "        max: 9\n").policies
-    assert str(policy.faults[0]) == 'the document: line 13, column 5: the key "max" is there twice'
+    assert str(policy.faults[0]) == (
+        'the document: line 13, column 5: the key "max" is there twice, first in line 12: remove one of them'
+    )
 
 
 @pytest.mark.parametrize(

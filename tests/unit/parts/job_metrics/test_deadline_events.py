@@ -10,8 +10,16 @@ from tests.support.logs import Log
 from tests.support.watch_api import until
 from webhook.client.calls import ApiError, ClusterError
 from webhook.controllers.reconciler import PacedClient
-from webhook.parts.job_metrics.deadline_events import IS_NEAR, IS_OVER, KNOWN, TOLD, UNKNOWN_WAIT, DeadlineEvents
-from webhook.parts.job_metrics.watches import JOB_LIVES, LAUNCHERS
+from webhook.parts.job_metrics.deadline_events import (
+    EXISTED,
+    IS_NEAR,
+    IS_OVER,
+    LAUNCHERS,
+    UNKNOWN_WAIT,
+    WRITTEN,
+    DeadlineEvents,
+)
+from webhook.parts.job_metrics.telemetry import JOB_LIVES
 from webhook.server.background import at_work
 
 KEY = ("team-a", "train")
@@ -86,8 +94,8 @@ async def test_notice_is_written_once_by_several_replicas(api: Api) -> None:
         await replica.events.reconcile(KEY)
     assert len(api.events) == 1
     assert api.posts == 2
-    assert first.events.outcomes == {TOLD: 1, KNOWN: 0}
-    assert second.events.outcomes == {TOLD: 0, KNOWN: 1}
+    assert first.events.outcomes == {WRITTEN: 1, EXISTED: 0}
+    assert second.events.outcomes == {WRITTEN: 0, EXISTED: 1}
     api.events.clear()  # the API server deletes Events after an hour
     api.time += HOUR
     await Replica(api).events.reconcile(KEY)
@@ -193,4 +201,4 @@ async def test_deleted_job_is_removed_from_the_cache(api: Api) -> None:
     await replica.events.reconcile(KEY)
     replica.lives.remove(RUNNING)
     await replica.events.reconcile(KEY)
-    assert replica.events._told == {}
+    assert replica.events._written == {}

@@ -7,12 +7,10 @@ import pytest
 from prometheus_client import generate_latest
 
 from tests.support import jobs
-from tests.support.job_lives import Seen
 from webhook.admission import pipelines
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ABSENT, UNKNOWN, NothingKnown
 from webhook.parts.job_metrics.telemetry import JobTelemetry
-from webhook.parts.job_metrics.watches import JOB_LIVES
 from webhook.server.limits import MAX_NAMESPACE_LABELS
 from webhook.server.metrics import PREFIX
 from webhook.server.namespace_labels import BEYOND
@@ -32,9 +30,8 @@ class Teams(NothingKnown):
 @pytest.fixture
 def telemetry() -> Telemetry:
     server = Telemetry()
-    job_telemetry = JobTelemetry(server.job_registry)
+    job_telemetry = JobTelemetry(server.job_registry, Teams())  # type: ignore[arg-type]  # a fake with `get`
     server.on_validated.append(job_telemetry.decided)
-    job_telemetry.follow(Seen(JOB_LIVES), Teams())  # type: ignore[arg-type]  # fakes with the methods that are called
     return server
 
 

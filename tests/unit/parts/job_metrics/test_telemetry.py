@@ -14,8 +14,7 @@ from webhook.cluster.job_lives import REASONS
 from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
 from webhook.cluster.view import UNKNOWN
 from webhook.parts.job_metrics.metrics import JOB_METRICS
-from webhook.parts.job_metrics.telemetry import JobTelemetry
-from webhook.parts.job_metrics.watches import JOB_LIVES
+from webhook.parts.job_metrics.telemetry import JOB_LIVES, JobTelemetry
 from webhook.server.limits import MAX_NAMESPACE_LABELS
 from webhook.server.metrics import JOB_PREFIX, METRICS
 from webhook.server.namespace_labels import BEYOND
@@ -37,23 +36,21 @@ class World:
     """The metrics, and the jobs that they count."""
 
     def __init__(self) -> None:
-        self.telemetry, self.lives, self.view = JobTelemetry(CollectorRegistry()), Seen(JOB_LIVES), View()
-        self.telemetry.follow(self.lives, self.view)  # type: ignore[arg-type]  # a fake with the methods that are called
+        self.registry, self.lives, self.view = CollectorRegistry(), Seen(JOB_LIVES), View()
+        # Fakes with the methods that are called.
+        self.telemetry = JobTelemetry(self.registry, self.view)  # type: ignore[arg-type]
+        self.telemetry.follow(self.lives)  # type: ignore[arg-type]
 
     def value(self, name: str, namespace: str = "team-a", **labels: str) -> float | None:
-        return self.telemetry.registry.get_sample_value(JOB_PREFIX + name, {"namespace": namespace, **labels})
+        return self.registry.get_sample_value(JOB_PREFIX + name, {"namespace": namespace, **labels})
 
     def text(self) -> str:
-        return generate_latest(self.telemetry.registry).decode()
+        return generate_latest(self.registry).decode()
 
 
 @pytest.fixture
 def world() -> World:
     return World()
-
-
-def test_registry_is_empty_without_the_option() -> None:
-    assert generate_latest(JobTelemetry(CollectorRegistry()).registry) == b""
 
 
 def test_changes_after_the_first_list_are_counted(world: World) -> None:

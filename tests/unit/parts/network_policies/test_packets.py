@@ -19,7 +19,7 @@ from tests.support.jobs import changed
 from tests.support.packets import End, Network
 from tests.support.rule_checks import defaulted
 from webhook.cluster.view import NothingKnown
-from webhook.parts.network_policies.wanted import network_policy
+from webhook.parts.network_policies.job_policy import network_policy
 from webhook.rules.network_policy import Posture, Settings
 
 NAMESPACES = ("team-a", "team-b", "monitoring", "kube-system")

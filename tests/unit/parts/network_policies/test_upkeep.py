@@ -17,8 +17,8 @@ from tests.support.service_accounts import service_account
 from tests.support.watch_api import until
 from webhook.client.calls import ApiError, ClusterError
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
+from webhook.parts.network_policies.job_policy import LABEL
 from webhook.parts.network_policies.upkeep import NETWORK_POLICIES, NetworkPolicies
-from webhook.parts.network_policies.wanted import LABEL
 from webhook.server.background import at_work
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
@@ -250,7 +250,7 @@ async def test_network_policy_of_a_deleted_job_is_not_recreated(cluster: KeptObj
         assert MINE not in cluster.objects
         cluster.remove(f"{JOBS}/train")
         await world.settled()
-        assert world.controller._wanted == {}
+        assert world.controller._expected == {}
         assert world.events == []
 
 

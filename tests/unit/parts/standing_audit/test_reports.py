@@ -273,7 +273,7 @@ async def test_deleted_job_is_removed_from_all_caches(cluster: KeptObjects) -> N
     async with world.following():
         cluster.remove(f"{JOBS}/job")
         await world.settled()
-    assert not world.reports._wanted
+    assert not world.reports._expected
     assert not world.reports._written._done
 
 

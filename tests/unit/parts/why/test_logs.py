@@ -377,7 +377,7 @@ RECORDED = [(name, release) for name, scenario in SCENARIOS.items() for release 
 
 @pytest.mark.parametrize(("name", "release"), RECORDED)
 def test_recorded_logs_are_recognised(name: str, release: str) -> None:
-    found = logs.known((LOGS / f"{name}.{release}.log").read_text())
+    found = logs.find((LOGS / f"{name}.{release}.log").read_text())
     assert (found.id if found else "") == SCENARIOS[name].cause_of(release)
 
 
@@ -438,7 +438,7 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
     ],
 )
 def test_recorded_log_gives_this_text(name: str, text: str) -> None:
-    found = logs.known((LOGS / f"{name}.log").read_text())
+    found = logs.find((LOGS / f"{name}.log").read_text())
     assert found is not None
     assert found.text == text
 
@@ -446,7 +446,7 @@ def test_recorded_log_gives_this_text(name: str, text: str) -> None:
 @pytest.mark.parametrize("case", TABLE)
 def test_messages_from_issue_threads_are_recognised(case: str) -> None:
     log, cause, text = TABLE[case]
-    message = logs.known(f"starting\n{log}")
+    message = logs.find(f"starting\n{log}")
     assert message is not None
     assert (message.id, message.text) == (cause, text)
     assert message.fix or message.early
@@ -469,7 +469,7 @@ ENDED = {
 def test_ranks_that_lost_a_different_rank_do_not_hide_how_it_ended(peer: str, ended: str) -> None:
     log, cause = ENDED[ended]
     for text in (f"{PEERS[peer]}{log}", f"{log}{PEERS[peer]}"):
-        message = logs.known(f"starting\n{text}")
+        message = logs.find(f"starting\n{text}")
         assert message is not None
         assert message.id == cause
 
@@ -513,7 +513,7 @@ RAISES = "Traceback (most recent call last):\nValueError: loss is nan\n"
     ],
 )
 def test_log_without_a_cause_is_not_recognised(log: str) -> None:
-    assert logs.known(log) is None
+    assert logs.find(log) is None
 
 
 RAISED = {
@@ -672,4 +672,4 @@ def test_last_line_is_without_separators() -> None:
 
 
 def test_patterns_read_only_the_beginning_of_a_long_line() -> None:
-    assert logs.known("x" * 20_000 + ": Permission denied (publickey)") is None
+    assert logs.find("x" * 20_000 + ": Permission denied (publickey)") is None

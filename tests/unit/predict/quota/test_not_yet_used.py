@@ -64,7 +64,7 @@ def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "")
         pod_counts(pods).outstanding(jobs),
         reservations,
         job=lambda name: jobs.get(("ns", name)),
-        but=but,
+        without=but,
         charges=lambda _: (POD, CLAIM),
     )
     total: Counter[str] = Counter()
@@ -100,7 +100,7 @@ def test_only_the_larger_of_two_updates_is_promised(sizes: tuple[int, int], know
             pod_counts(Group()).outstanding(jobs),
             reservations,
             job=lambda name: jobs.get(("ns", name)),
-            but="",
+            without="",
             charges=lambda _: (POD,),
         )
         quota = ResourceQuota("ns", "q", {"cpu": Quantity(99)}, {})
@@ -171,8 +171,8 @@ def test_running_jobs_are_counted_by_their_shapes() -> None:
     jobs = [stored(3), stored(1, uid="v"), stored(0, uid="w"), stored(2, uid="x", suspended=True)]
     outstanding = without_pods(group(jobs))
     assert outstanding.running == {(SHAPE, SHAPE): 2, (SHAPE,): 1}
-    assert outstanding.running_but(jobs[1]) == {(SHAPE, SHAPE): 1, (SHAPE,): 1}
-    assert outstanding.running_but(jobs[3]) == outstanding.running_but(None) == outstanding.running
+    assert outstanding.running_without(jobs[1]) == {(SHAPE, SHAPE): 1, (SHAPE,): 1}
+    assert outstanding.running_without(jobs[3]) == outstanding.running_without(None) == outstanding.running
 
 
 CHANGES = st.lists(

@@ -1,7 +1,6 @@
 """The checks of `doctor`.
 
-A check is a function that returns diagnoses for Facts. It does not read the cluster, so it can be tested without one.
-The module of a check defines the kinds of its diagnoses.
+A check turns Facts into diagnoses, and does not access the cluster.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,13 +26,13 @@ CHECKS: Final[Mapping[str, Callable[[Facts], Iterator[Diagnosis]]]] = {
     "Kueue": cluster.kueue,
     "probe": hooks.probe,
 }
-"""The checks by their names in the report, in the order of the report."""
-# These checks are skipped for a server of `serve --register`, which has no Deployment in the cluster.
+"""In the order of the report."""
+# A server of `serve --register` skips these checks, because it has no Deployment in the cluster.
 INSTALLED: Final = frozenset({"replicas", "certificates", "rights"})
 
 
 def run(facts: Facts) -> Iterator[tuple[str, Diagnosis]]:
-    """(name of the check, diagnosis) of all checks. OK is reported only for a check without problems."""
+    """(name of the check, diagnosis). OK is reported only for a check without problems."""
     for name, check in CHECKS.items():
         if facts.on_trial and name in INSTALLED:
             continue

@@ -27,16 +27,15 @@ OPERATORS_SEVERAL: Final = DiagnosisKind("operators-several", Severity.WARNING)
 OPERATOR_GANG: Final = DiagnosisKind("operator-gang", Severity.WARNING)
 
 OLDEST: Final = (1, 27)
-# The first mpi-operator that works with Kueue: older operators keep the node selector of a job that Kueue has suspended
+# The first mpi-operator that works with Kueue. Older operators keep the node selector of a job that Kueue has suspended
 # (mpi-operator#670).
 OPERATOR_FOR_KUEUE: Final = (0, 8, 0)
-# An option of the operator. It is not visible in jobs.
+# An option of the operator that jobs do not show.
 GANG: Final = "gang-scheduling"
 OPERATORS: Final = ("mpi-operator", "training-operator")
 
 
 def versions(facts: Facts) -> Iterator[Diagnosis]:
-    """Check whether this service supports the versions of Kubernetes, the CRD and the operators."""
     version = "unknown" if isinstance(facts.version, Unread) else str(facts.version.get("gitVersion"))
     if facts.kubernetes is not None and facts.kubernetes < OLDEST:
         yield KUBERNETES_OLD(
@@ -49,8 +48,8 @@ def versions(facts: Facts) -> Iterator[Diagnosis]:
         return
     yield from _operators(facts)
     yield from _gang_scheduling(facts)
-    programs = [f"{program} {_tag(image)}" for program in OPERATORS for _, image in facts.images(program)]
-    kueue = next((_tag(image) for _, image in facts.images("kueue")), "")
+    programs = [f"{program} {_tag(container)}" for program in OPERATORS for _, container in facts.programs(program)]
+    kueue = next((_tag(container) for _, container in facts.programs("kueue")), "")
     yield ok(", ".join([f"Kubernetes {version}", *programs, f"Kueue {kueue}" if kueue else "no Kueue"]))
 
 
@@ -59,11 +58,12 @@ def _mpijobs(facts: Facts) -> Iterator[Diagnosis]:
         yield not_known("whether the cluster has MPIJobs", facts.crd.reason)
         return
     versions = facts.crd["spec"]["versions"] if facts.crd else ()
-    yield from _conversion(facts, [each["name"] for each in versions if each["served"]])
-    if not any(f"{mpijob.GROUP}/{each['name']}" == mpijob.API_VERSION and each["served"] for each in versions):
-        served = ", ".join(each["name"] for each in versions if each["served"])
+    served = [version["name"] for version in versions if version["served"]]
+    yield from _conversion(facts, served)
+    if mpijob.API_VERSION not in [f"{mpijob.GROUP}/{name}" for name in served]:
         yield MPIJOBS_MISSING(
-            f"the cluster serves no MPIJobs of {mpijob.API_VERSION}" + (f", only {served}" if served else ""),
+            f"the cluster serves no MPIJobs of {mpijob.API_VERSION}"
+            + (f", only {', '.join(served)}" if served else ""),
             fix="install mpi-operator with its CRD; training-operator v1 installs an older CRD of the same name",
         )
 
@@ -111,24 +111,22 @@ def _operators(facts: Facts) -> Iterator[Diagnosis]:
         fix = "keep one operator; start training-operator with --enable-scheme for each kind except mpijob"
         yield OPERATORS_SEVERAL(f"several operators reconcile MPIJobs, and each creates a launcher: {names}", fix=fix)
     for program, namespace, container in operators:
-        image = container["image"]
-        number = _number(image)
-        if program == "mpi-operator" and number and number < OPERATOR_FOR_KUEUE and any(facts.images("kueue")):
+        number = _number(container)
+        if program == "mpi-operator" and number and number < OPERATOR_FOR_KUEUE and any(facts.programs("kueue")):
             yield OPERATOR_OLD(
-                f"mpi-operator {_tag(image)} in {namespace} starts what Kueue has admitted on the wrong nodes",
+                f"mpi-operator {_tag(container)} in {namespace} starts what Kueue has admitted on the wrong nodes",
                 fix="update mpi-operator to 0.8.0 or newer",
             )
 
 
 def _takes_mpijobs(container: KubernetesObject) -> bool:
-    """Whether the operator reconciles MPIJobs. training-operator can be limited to other kinds."""
+    """training-operator can be limited to kinds other than MPIJobs."""
     words = " ".join(str(word) for key in ("command", "args") for word in container.get(key) or ())
     schemes = re.findall(r"--?enable-scheme[= ](\S+)", words)
     return not schemes or any("mpi" in scheme.lower() for scheme in schemes)
 
 
 def _gang_scheduling(facts: Facts) -> Iterator[Diagnosis]:
-    """Compare the operator's option with the value that policies assume."""
     if not isinstance(facts.policies, Policies):
         return
     for namespace, container in facts.programs("mpi-operator"):
@@ -150,12 +148,13 @@ def _gang_scheduling(facts: Facts) -> Iterator[Diagnosis]:
             )
 
 
-def _tag(image: str) -> str:
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[2] or "(unknown version)"
+def _tag(container: KubernetesObject) -> str:
+    tag: str = container["image"].partition("@")[0].rpartition("/")[2].partition(":")[2]
+    return tag or "(unknown version)"
 
 
-def _number(image: str) -> tuple[int, ...]:
-    match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", _tag(image))
+def _number(container: KubernetesObject) -> tuple[int, ...]:
+    match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", _tag(container))
     return tuple(map(int, match.groups())) if match else ()
 
 
@@ -164,7 +163,7 @@ MAX_SKEW: Final = timedelta(seconds=30)
 
 
 def clock(facts: Facts) -> Iterator[Diagnosis]:
-    """Compare the clock of the API server with the clock of this machine. The clocks of nodes are not visible."""
+    """The clocks of nodes are not visible."""
     if facts.server_time is None:
         yield not_known("the clock of the API server", "its answers have no date")
         return
@@ -184,7 +183,7 @@ FRAMEWORK: Final = "kubeflow.org/mpijob"
 
 
 def kueue(facts: Facts) -> Iterator[Diagnosis]:
-    """Check Kueue's configuration. Its webhooks exist even if it does not manage MPIJobs."""
+    """Kueue's webhooks exist even if Kueue does not manage MPIJobs."""
     if not _installed(facts):
         if isinstance(facts.mutating, Unread):
             yield not_known("whether Kueue is installed", facts.mutating.reason)
@@ -220,4 +219,5 @@ def kueue(facts: Facts) -> Iterator[Diagnosis]:
 
 def _installed(facts: Facts) -> bool:
     mutating = () if isinstance(facts.mutating, Unread) else facts.mutating
-    return any(facts.images("kueue")) or any(hook["name"] == KUEUE_HOOK for each in mutating for hook in hooks(each))
+    names = (hook["name"] for configuration in mutating for hook in hooks(configuration))
+    return any(facts.programs("kueue")) or KUEUE_HOOK in names

@@ -46,7 +46,6 @@ CHECKED_ELSEWHERE: Final = {"rules", "failurePolicy", "clientConfig", "name"}
 
 
 def configurations(facts: Facts) -> Iterator[Diagnosis]:
-    """Compare the configurations with the manifests."""
     required = registration.configurations(
         registration.by_service(facts.location.namespace, facts.location.service),
         labels={},
@@ -69,7 +68,6 @@ def configurations(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def missing(expected: KubernetesObject, *, fix: str) -> Diagnosis:
-    """The diagnosis for a missing configuration."""
     without = " and ".join(map(_without, hooks(expected)))
     return CONFIGURATION_MISSING(f"there is no {expected['kind']}: {without}", fix=fix)
 
@@ -79,7 +77,7 @@ def _without(hook: KubernetesObject) -> str:
 
 
 def _options(facts: Facts) -> Set[str]:
-    """The options of `serve` that add hooks. The options of a development server are derived from its hooks."""
+    """The options of `serve` that add hooks. The hooks of a development server show its options."""
     if not facts.on_trial or isinstance(facts.validating, Unread):
         return arguments(facts.deployment).keys()
     paths = {
@@ -169,7 +167,6 @@ CONFIGURATION_ORDER: Final = DiagnosisKind("configuration-order", Severity.PROBL
 
 
 def order(facts: Facts) -> Iterator[Diagnosis]:
-    """Check that the configuration is called before Kueue's."""
     if isinstance(facts.mutating, Unread):
         yield not_known("the order of the webhooks", facts.mutating.reason)
         return
@@ -179,7 +176,7 @@ def order(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def after_kueue(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
-    """Report if Kueue's hook is called first, and not called again afterwards."""
+    """Reports if Kueue's hook is called first, and not again afterwards."""
     ours = configuration(mutating)
     if ours is None:
         return
@@ -208,7 +205,6 @@ LEGACY: Final = "manifests/components/legacy-no-match-conditions"
 
 
 def secret_hook(facts: Facts) -> Iterator[Diagnosis]:
-    """Check whether the failurePolicy of the hook for SSH keys fits its match conditions."""
     if isinstance(facts.mutating, Unread):
         yield not_known("the hook for SSH keys", facts.mutating.reason)
         return
@@ -230,7 +226,7 @@ def secret_hook(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def unguarded(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
-    """Report a hook that can block any Secret. Older API servers drop the conditions of the manifests."""
+    """Reports a hook that can block any Secret. Older API servers drop the conditions of the manifests."""
     hook = _find(mutating)
     if hook and hook["failurePolicy"] == "Fail" and not hook.get("matchConditions"):
         yield SECRET_HOOK_UNGUARDED(
@@ -251,25 +247,24 @@ HOOK: Final = f"validate.{DOMAIN}"
 
 
 def probe(facts: Facts) -> Iterator[Diagnosis]:
-    """Report whether the API server reaches the service, if a probe was requested."""
     if facts.probe is None:
         return
-    refusal, where = facts.probe.refusal, f"the dry run in {facts.probe.namespace}"
+    rejection, where = facts.probe.rejection, f"the dry run in {facts.probe.namespace}"
     closed = _closed(facts)
-    if f'"{HOOK}" denied' in refusal or (not refusal and closed):
+    if f'"{HOOK}" denied' in rejection or (not rejection and closed):
         yield ok(f"the API server reached the service ({where}; nothing was stored)")
-    elif "failed calling webhook" in refusal and DOMAIN in refusal:
+    elif "failed calling webhook" in rejection and DOMAIN in rejection:
         fix = "see the findings on certificates and replicas; a NetworkPolicy or a firewall may block the API server"
-        yield PROBE_FAILED(f"the API server does not reach the service: {refusal}", fix=fix)
-    elif refusal:
+        yield PROBE_FAILED(f"the API server does not reach the service: {rejection}", fix=fix)
+    elif rejection:
         fix = "name a namespace in which you may create MPIJobs: kubectl auth can-i create mpijobs -n NAMESPACE"
-        yield PROBE_UNKNOWN(f"{where} is inconclusive: {refusal}", fix=fix)
+        yield PROBE_UNKNOWN(f"{where} is inconclusive: {rejection}", fix=fix)
     else:
         fix = "see the findings on the webhook configurations"
         yield PROBE_UNKNOWN(f"{where} was accepted, but it would also be accepted without the service", fix=fix)
 
 
 def _closed(facts: Facts) -> bool:
-    """Whether jobs are rejected while the service does not answer."""
+    """Whether the API server rejects jobs while the service does not answer."""
     ours = None if isinstance(facts.validating, Unread) else configuration(facts.validating)
     return any(hook["name"] == HOOK and hook["failurePolicy"] == "Fail" for hook in hooks(ours or {}))

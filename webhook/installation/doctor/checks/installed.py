@@ -21,7 +21,6 @@ SERVICE_EMPTY: Final = DiagnosisKind("service-empty", Severity.PROBLEM)
 
 
 def replicas(facts: Facts) -> Iterator[Diagnosis]:
-    """Check that enough replicas are ready, run the same image, and are endpoints of the Service."""
     yield from _service(facts)
     if isinstance(facts.deployment, Unread):
         yield not_known("the Deployment", facts.deployment.reason)
@@ -72,11 +71,11 @@ def _images(facts: Facts) -> Iterator[Diagnosis]:
 
 def _ready(pod: KubernetesObject) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
 
 def _why(facts: Facts) -> str:
-    """The reasons in the status of pods that are not ready, in brackets; empty without a reason."""
+    """Why pods are not ready, in brackets; empty if their status has no reason."""
     pods = [] if isinstance(facts.pods, Unread) else [pod for pod in facts.pods if not _ready(pod)]
     reasons = {
         waiting["reason"]
@@ -94,7 +93,7 @@ CERTIFICATE_UNSEEN: Final = DiagnosisKind("certificate-unseen", Severity.UNKNOWN
 
 
 def certificates(facts: Facts) -> Iterator[Diagnosis]:
-    """Report the issues of `certs status`, by the clock of the API server, which verifies certificates."""
+    """The issues of `certs status`. The clock is that of the API server, which verifies certificates."""
     state = facts.certificates
     yield from _stored(state)
     if isinstance(state.bundles, Unread):
@@ -103,20 +102,19 @@ def certificates(facts: Facts) -> Iterator[Diagnosis]:
     log = f"kubectl -n {state.namespace} logs -l app.kubernetes.io/name={PROGRAM} --tail=100"
     for issue in status.issues:
         if state.data is None and state.secret and "Secret" in issue.text:
-            continue  # _stored has reported it
+            continue  # `_stored` has reported this issue
         kind = CERTIFICATE_BROKEN if issue.severity == "error" else CERTIFICATE_ATTENTION
         yield kind(issue.text, fix=f"{issue.advice} ({log})")
     if not state.served:
         yield unseen(state)
         return
-    until = min(each.not_after for each in status.certificates if each.role == "served")
+    until = min(certificate.not_after for certificate in status.certificates if certificate.role == "served")
     plural = "" if len(state.served) == 1 else "es"
     phase = f"; CA {status.phase}" if status.phase else ""
     yield ok(f"valid until {until:%Y-%m-%d}, trusted, seen at {len(state.served)} address{plural}{phase}")
 
 
 def unseen(certificates: Certificates) -> Diagnosis:
-    """The diagnosis that no replica could be reached, with the reason."""
     why = "; ".join(certificates.unreached) or "the Service has no endpoints"
     stand_in = ", so the mounted Secret is checked instead" if certificates.stored else ""
     return CERTIFICATE_UNSEEN(
@@ -147,7 +145,6 @@ SECRETS_OPEN: Final = DiagnosisKind("secrets-open", Severity.WARNING)
 
 
 def service_rights(facts: Facts) -> Iterator[Diagnosis]:
-    """Report missing rights by purpose, and unnecessary rights on Secrets."""
     if isinstance(facts.rights, Unread):
         yield not_known("the rights of the service", facts.rights.reason)
         return
@@ -164,7 +161,6 @@ def service_rights(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def missing(purposes: Iterable[rights.Purpose], allowed: Mapping[Right, bool], *, fix: str) -> Iterator[Diagnosis]:
-    """Report the missing rights of each purpose."""
     for purpose in purposes:
         if lacking := [right for right in purpose.rights if not allowed.get(right)]:
             kind = RIGHT_ESSENTIAL if purpose.essential else RIGHT_MISSING
@@ -176,10 +172,10 @@ def _words(rights_in_order: list[Right], most: int = 4) -> str:
     verbs: dict[str, list[str]] = {}
     for right in rights_in_order:
         verbs.setdefault(str(right).partition(" ")[2], []).append(right.verb)
-    things: dict[str, list[str]] = {}
-    for thing, names in verbs.items():
-        things.setdefault(", ".join(names), []).append(thing)
+    resources_by_verbs: dict[str, list[str]] = {}
+    for resource, names in verbs.items():
+        resources_by_verbs.setdefault(", ".join(names), []).append(resource)
     return "; ".join(
-        f"{names} {', '.join(each[:most])}" + (f" and {len(each) - most} more" if len(each) > most else "")
-        for names, each in things.items()
+        f"{names} {', '.join(resources[:most])}" + (f" and {len(resources) - most} more" if resources[most:] else "")
+        for names, resources in resources_by_verbs.items()
     )

@@ -11,7 +11,7 @@ from webhook.installation.doctor.unread import Unread
 from webhook.installation.limits import MAX_LINES_PER_CHECK
 from webhook.plugins.loading import VARIABLE, normalised
 from webhook.policy import store
-from webhook.policy.exemptions import ASKED
+from webhook.policy.exemptions import EXEMPT
 
 POLICY_BROKEN: Final = DiagnosisKind("policy-broken", Severity.PROBLEM)
 POLICY_UNLABELLED: Final = DiagnosisKind("policy-unlabelled", Severity.WARNING)
@@ -20,7 +20,6 @@ POLICY_ELSEWHERE: Final = DiagnosisKind("policy-elsewhere", Severity.WARNING)
 
 
 def policies(facts: Facts) -> Iterator[Diagnosis]:
-    """Report policies that are broken, or that the service does not find."""
     if isinstance(facts.policies, Unread):
         yield not_known("the policies", facts.policies.reason)
         return
@@ -62,7 +61,6 @@ PLUGIN_ELSEWHERE: Final = DiagnosisKind("plugin-elsewhere", Severity.WARNING)
 
 
 def plugins(facts: Facts) -> Iterator[Diagnosis]:
-    """Report plug-ins that are broken here, and plug-ins of the service that this command does not have."""
     for plugin in facts.plugins:
         if plugin.faults:
             yield PLUGIN_BROKEN(
@@ -92,14 +90,13 @@ ASKED_IN_VAIN: Final = DiagnosisKind("asked-in-vain", Severity.WARNING)
 
 
 def annotations(facts: Facts) -> Iterator[Diagnosis]:
-    """Report jobs whose annotations have no effect."""
     if isinstance(facts.unknown_names, Unread):
         yield not_known("which annotations of jobs have no effect", facts.unknown_names.reason)
         return
     more = len(facts.unknown_names) - MAX_LINES_PER_CHECK
     for number, mistake in enumerate(facts.unknown_names[:MAX_LINES_PER_CHECK], start=1):
         kind, ids = (
-            ("rule", [*rules.REGISTRY]) if mistake.annotation == ASKED else ("injection", [*injections.REGISTRY])
+            ("rule", [*rules.REGISTRY]) if mistake.annotation == EXEMPT else ("injection", [*injections.REGISTRY])
         )
         names = ", ".join(_named(name, ids) for name in mistake.unknown[:MAX_LINES_PER_CHECK])
         rest = f"; and {more} more like this" if more > 0 and number == MAX_LINES_PER_CHECK else ""

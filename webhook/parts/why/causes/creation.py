@@ -15,9 +15,9 @@ from webhook.parts.why.sight import LAUNCHER, WORKER, Json, Sight
 def causes(sight: Sight) -> Iterator[Cause]:
     if sight.suspended or sight.finished:
         return
-    missing = sight.wanted - len(sight.workers)
+    missing = sight.requested_workers - len(sight.workers)
     if missing > 0:
-        pods = f"{missing} of {sight.wanted} workers"
+        pods = f"{missing} of {sight.requested_workers} workers"
         yield from _rejected(_job_events(sight, "worker pod created failed:"), pods, sight.tried.get(WORKER))
     dry_run = sight.tried.get(LAUNCHER)
     if sight.launcher is None:
@@ -32,7 +32,7 @@ def _job_events(sight: Sight, prefix: str) -> Iterator[Json]:
 
 
 def _rejected(events: Iterator[Json], pods: str, dry_run: str | None) -> Iterator[Cause]:
-    """The cause from the newest event, since earlier events may be outdated. Without events, `dry_run` is used."""
+    """The cause from the newest event: earlier events may be outdated. Without events, `dry_run` is used."""
     event = next(events, None)
     if event is not None:
         about, message = event.get("involvedObject"), loose.text(event, "message")
@@ -43,7 +43,7 @@ def _rejected(events: Iterator[Json], pods: str, dry_run: str | None) -> Iterato
         return
     message = message[:MAX_REJECTION_CHARACTERS]
     for refusal in logs.messages("refusals.yaml"):
-        if found := refusal.pattern.search(message):
-            text = cut(f"{pods} cannot be created, {refusal.text.format(found[1])}")
+        if match := refusal.pattern.search(message):
+            text = cut(f"{pods} cannot be created, {refusal.text.format(match[1])}")
             yield Cause(refusal.id, Stage.CREATION, text, where, refusal.fix, refusal.rules, refusal.passes)
             return

@@ -11,8 +11,8 @@ def causes(sight: Sight) -> Iterator[Cause]:
     since = loose.moment(sight.job, "metadata", "deletionTimestamp")
     if since is None:
         return
-    found = loose.at(sight.job, "metadata", "finalizers")
-    finalizers = ", ".join(map(str, found)) if isinstance(found, list) else ""
+    written = loose.at(sight.job, "metadata", "finalizers")
+    finalizers = ", ".join(map(str, written)) if isinstance(written, list) else ""
     text = f"it is being deleted since {sight.since(since)}{finalizers and f', held by the finalizer {finalizers}'}"
     fix = "Wait. If it takes longer than some minutes, ask the team that runs the finalizer's controller."
     yield Cause("deleted", Stage.DELETION, text, "metadata.deletionTimestamp", fix, passes=True)

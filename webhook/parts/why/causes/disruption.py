@@ -1,8 +1,8 @@
 """Pods that were lost while the job ran: preempted, evicted, killed for memory, or on a lost node.
 
-The reasons are from Kubernetes 1.35 (`DisruptionTarget`, `pkg/kubelet/eviction`, `pkg/controller/tainteviction`).
-If the operator has replaced a worker, only events about the lost pod remain. A drain leaves no event: it is recognised
-by the scheduler's event, which names the worker's node, and by the cordon on this node.
+The reasons are from Kubernetes 1.35 (`DisruptionTarget`, `pkg/kubelet/eviction`, `pkg/controller/tainteviction`). If
+the operator has replaced a worker, only events about the lost pod remain. A drain leaves no event, but its node is
+cordoned, and the scheduler's event names the node.
 """
 
 from collections.abc import Iterator
@@ -58,22 +58,21 @@ _REASONS: Final = (
     (_NODE, "DeletionByTaintManager TaintManagerEviction DeletionByPodGC NodeLost NodeNotReady Terminated"),
 )
 LOSSES: Final = {reason: loss for loss, reasons in _REASONS for reason in reasons.split()}
-"""The kind of loss by the reason in a condition, a status or an event."""
+"""Kinds of loss by the reason in a condition, a status or an event."""
 
 
 SCHEDULED: Final = "Scheduled"
-"""The reason of the scheduler's event."""
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """A cause for each kind of loss. Pods that are missing before the launcher exists were not lost."""
-    found = ((pod, _killed(sight, pod) or _lost(sight, pod)) for pod in sight.current)
+    """Lost pods. Pods that are missing before the launcher exists were not lost."""
+    losses = ((pod, _killed(sight, pod) or _lost(sight, pod)) for pod in sight.current)
     if sight.launchers or sight.finished:
-        yield from merged((loose.name(pod), cause) for pod, cause in found if cause)
+        yield from merged((loose.name(pod), cause) for pod, cause in losses if cause)
 
 
 def _killed(sight: Sight, pod: Json) -> Cause | None:
-    """A worker's container that was killed for memory and restarted. Its ranks were not started again."""
+    """A worker's container that was killed for memory and restarted, without its ranks."""
     for status in loose.items(pod, "status", "containerStatuses") if pod_is_worker(pod) else ():
         last = loose.mapping(status, "lastState", "terminated")
         if last.get("reason") == "OOMKilled" and loose.mapping(status, "state", "running"):
@@ -82,7 +81,6 @@ def _killed(sight: Sight, pod: Json) -> Cause | None:
 
 
 def _lost(sight: Sight, pod: Json) -> Cause | None:
-    """The loss by a condition, the pod's status, or an event about a deleted pod with this name."""
     name, uid = loose.name(pod), loose.text(pod, "metadata", "uid")
     target = loose.condition(pod, "DisruptionTarget")
     if target.get("status") == "True" and (loss := LOSSES.get(loose.text(target, "reason"))):
@@ -102,9 +100,8 @@ def _lost(sight: Sight, pod: Json) -> Cause | None:
 
 
 def _on_cordoned_node(sight: Sight, name: str, uid: str) -> Iterator[Cause]:
-    """The loss by a drain, if a deleted pod with this name was on a node that is cordoned now."""
     for event in sight.events_about(name, SCHEDULED):
-        # Successfully assigned NAMESPACE/POD to NODE
+        # The message is "Successfully assigned NAMESPACE/POD to NODE".
         node = loose.text(event, "message").rpartition(" to ")[2]
         if loose.text(event, "involvedObject", "uid") not in {"", uid} and node in sight.cordoned:
             where = f"Event {SCHEDULED} of Pod {name}, Node {node}"
@@ -120,6 +117,5 @@ def _cause(loss: _Loss, message: str, where: str, stage: Stage) -> Cause:
 
 
 def _stage(sight: Sight, when: datetime | None) -> Stage:
-    """RUN if the launcher was retried after the loss, START if the launcher still waits for the lost ranks."""
     started = loose.moment(next(iter(sight.launchers), None), "metadata", "creationTimestamp")
     return Stage.RUN if started and when and started > when else Stage.START

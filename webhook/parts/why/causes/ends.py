@@ -1,4 +1,4 @@
-"""Why a container ended: from its log if it can be read, otherwise from the reason or the exit code."""
+"""Why a container ended: from its log, its reason or its exit code."""
 
 from typing import Final
 
@@ -21,7 +21,6 @@ _CODES: Final = {
 
 
 def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
-    """Why the container failed; None if it has not failed."""
     ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
     code = loose.number(ended, "exitCode")
     if not ended or code == 0:
@@ -33,9 +32,9 @@ def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
         text = f"container {container} used more memory than its limit{limit} (OOMKilled)"
         return Cause("out-of-memory", stage, text, where, "Raise limits.memory, or use less: /dev/shm counts too.")
     log = sight.logs.get(name, "")
-    if found := logs.known(log):
-        fix = f"{found.fix} {_early(sight, name)}".lstrip() if found.early else found.fix
-        return Cause(found.id, stage, found.text, f"log of Pod {name}", fix, found.rules)
+    if message := logs.find(log):
+        fix = f"{message.fix} {_early(sight, name)}".lstrip() if message.early else message.fix
+        return Cause(message.id, stage, message.text, f"log of Pod {name}", fix, message.rules)
     meaning = _CODES.get(code or 0, "")
     text = f"container {container} ended with exit code {code}{meaning and f': {meaning}'}"
     output = logs.program_output(log)
@@ -45,14 +44,12 @@ def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
 
 
 def _early(sight: Sight, launcher: str) -> str:
-    """How to make the launcher wait for its workers: the field launcherCreationPolicy has no effect in a queue."""
+    """Advice on how a launcher can wait for its workers. In a queue launcherCreationPolicy has no effect."""
     template = ("spec", "mpiReplicaSpecs", "Launcher", "template", "spec", "initContainers")
-    if any(each.get("name") == WAIT_CONTAINER for each in loose.items(sight.job, *template)):
+    if any(container.get("name") == WAIT_CONTAINER for container in loose.items(sight.job, *template)):
         return f"The launcher waited for its workers: kubectl logs {launcher} -c {WAIT_CONTAINER} names those missing."
-    readiness, queued = (
-        loose.text(sight.job, "metadata", "annotations", WORKER_READINESS),
-        sight.queue or sight.suspended,
-    )
+    readiness = loose.text(sight.job, "metadata", "annotations", WORKER_READINESS)
+    queued = sight.queue or sight.suspended
     waits = loose.at(sight.job, "spec", "launcherCreationPolicy") == WAIT_FOR_WORKERS and not queued
     if waits or readiness not in {"", "false"}:
         return "The launcher waited for its workers, so this one has gone or has another port."
@@ -62,7 +59,7 @@ def _early(sight: Sight, launcher: str) -> str:
 
 
 def _limit(pod: Json, container: str) -> str:
-    for each in loose.items(pod, "spec", "containers"):
-        if each.get("name") == container and (limit := loose.at(each, "resources", "limits", "memory")):
+    for template in loose.items(pod, "spec", "containers"):
+        if template.get("name") == container and (limit := loose.at(template, "resources", "limits", "memory")):
             return f" of {limit}"
     return ""

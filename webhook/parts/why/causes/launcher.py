@@ -24,9 +24,9 @@ def causes(sight: Sight) -> Iterator[Cause]:
     tries = loose.number(sight.launcher, "status", "failed") or 0
     of_pods = (_of_pod(sight, pod) for pod in sight.launchers)
     # Older pods are considered too: the newest pod may be running.
-    found = next((cause for cause in of_pods if cause), None)
-    if found is not None:
-        yield replace(found, text=cut(f"the launcher failed{_tries(sight, tries)}: {found.text}"))
+    cause = next(filter(None, of_pods), None)
+    if cause is not None:
+        yield replace(cause, text=cut(f"the launcher failed{_tries(sight, tries)}: {cause.text}"))
     elif sight.finished == "Failed":
         condition = loose.condition(sight.job, "Failed")
         text = f"{loose.text(condition, 'reason')}: {cut(loose.text(condition, 'message'))}"
@@ -42,28 +42,28 @@ def causes(sight: Sight) -> Iterator[Cause]:
 
 
 def _loses_log(sight: Sight) -> bool:
-    """Whether the Job controller deletes the launcher's pod at backoffLimit: it does so for OnFailure, the default."""
+    """Whether the launcher's log is lost. With OnFailure the Job controller deletes the pod at backoffLimit."""
     of_job = loose.text(sight.launcher, "spec", "template", "spec", "restartPolicy")
     return "Never" not in {of_job, loose.text(sight.job, "spec", "mpiReplicaSpecs", "Launcher", "restartPolicy")}
 
 
 def _of_pod(sight: Sight, pod: Json) -> Cause | None:
-    found = (ends.cause(sight, pod, status, Stage.RUN) for status in loose.items(pod, "status", "containerStatuses"))
-    cause = next((cause for cause in found if cause), None)
+    causes = (ends.cause(sight, pod, status, Stage.RUN) for status in loose.items(pod, "status", "containerStatuses"))
+    cause = next(filter(None, causes), None)
     return _of_sshd(sight, cause) if cause and cause.id in logs.OF_SSHD else cause
 
 
 def _of_sshd(sight: Sight, cause: Cause) -> Cause:
-    """The cause from the log of a worker's sshd, if that log says why sshd ended the connection."""
+    """The cause from the log of a worker's sshd, if sshd ended the connection."""
     for name in map(loose.name, sight.workers):
-        found = logs.known(sight.logs.get(name, ""))
-        if found and found.id in logs.BY_SSHD:
-            return Cause(found.id, cause.stage, found.text, f"log of Pod {name}", found.fix, found.rules)
+        message = logs.find(sight.logs.get(name, ""))
+        if message and message.id in logs.BY_SSHD:
+            return Cause(message.id, cause.stage, message.text, f"log of Pod {name}", message.fix, message.rules)
     return cause
 
 
 def _tries(sight: Sight, failed: int) -> str:
-    """The number of failures and of tries that are left. Both restarts of a container and failed pods are tries."""
+    """The failures and the remaining tries. Restarts of a container and failed pods are tries."""
     limit = loose.number(sight.launcher, "spec", "backoffLimit")
     statuses = loose.items(next(iter(sight.launchers), None), "status", "containerStatuses")
     restarts = max((loose.number(status, "restartCount") or 0 for status in statuses), default=0)

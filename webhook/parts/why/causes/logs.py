@@ -16,8 +16,8 @@ from webhook.api import yaml
 from webhook.parts.why.limits import MAX_LINES_WITH_ERRORS, MAX_LOG_LINE_CHARACTERS
 
 
-class Known(Struct, frozen=True, forbid_unknown_fields=True):
-    """A message that is recognised, and its meaning."""
+class Message(Struct, frozen=True, forbid_unknown_fields=True):
+    """A message in a log, and its meaning."""
 
     id: str
     patterns: tuple[str, ...]
@@ -25,26 +25,25 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
     fix: str = ""
     rules: frozenset[str] = frozenset()
     early: bool = False
-    """The launcher may have started before its workers."""
+    """The launcher may have started too early."""
     passes: bool = False
     """The problem may end without any change."""
     connecting: bool = False
     """The message is written before the ranks start."""
     survived: bool = False
-    """The program may continue after the message, which then is not the cause."""
+    """The program may continue after the message."""
     late: bool = False
-    """mpirun or torchrun writes the message, usually after the cause. A message higher in the table may cause it."""
+    """mpirun or torchrun writes the message, usually after the cause. Messages higher in the table may be the cause."""
     result: bool = False
-    """An exception can lead to the message. It is only a cause if the program continued after the last exception."""
+    """An exception may cause the message."""
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """All patterns as one, compiled once: `re` caches it."""
         return re.compile("|".join(self.patterns))
 
 
 OF_SSHD: Final = frozenset({"wrong-key", "ssh-closed", "no-sshd", "no-daemon"})
-"""Causes for which the log of a worker's sshd may have details."""
+"""Causes whose reason may be in the log of a worker's sshd."""
 BY_SSHD: Final = frozenset({"strict-modes", "sshd-chroot", "sshd-pam", "sshd-port", "no-host-keys", "sshd-directory"})
 """Causes that are found in the log of a worker's sshd."""
 
@@ -52,12 +51,12 @@ _RAN: Final = re.compile(
     r"Primary job  terminated|(?:mpirun|mpiexec|prterun|prte) detected that one|noticed that process rank"
     r"|BAD TERMINATION"
 )
-# Messages of ranks that lost the connection to a different rank, and the signal with which such ranks end.
+# Messages about a lost connection to a different rank, and the signal that ends these ranks.
 _LOST: Final = re.compile(
     r"Connection (?:was likely )?(?:closed|reset)|gloo/transport|remote process exited|PROC_FAILED"
     r"|socketStartConnect|connect returned|Communication error with rank|\b(?:signal|CODE:|SIGNAL:) 6\b"
 )
-# Exceptions which only report that a different process failed, or that deepspeed had no hostfile.
+# Exceptions that only report the failure of a different process, or that deepspeed had no hostfile.
 _SECOND: Final = re.compile(
     r"ChildFailed|CalledProcess|NCCL|\bMPI|[Hh]orovod|\b(?:ssh|SSH)\b|DistBackend|killed by signal"
     rf"|DataLoader worker|no GPU resources available|Found no NVIDIA driver|{_LOST.pattern}"
@@ -67,10 +66,10 @@ _EXCEPTION: Final = re.compile(r"(?!(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b
 _UNCAUGHT: Final = re.compile(r"\[rank\d+\]:")  # PyTorch writes this before an exception that ends a rank
 _CHAINED: Final = ("During handling of the above", "The above exception was")
 _RULE: Final = re.compile(r"^[-=*]{40,}\s*$", re.MULTILINE)
-# A line after which the output is not from the program.
+# The start of output that is not from the program.
 _REPORT: Final = re.compile(rf"[-=*]{{40,}}\s*$|\[mpiexec\b|.*{re.escape(_TRACEBACK)}")
 _ERROR: Final = re.compile(r"\b(?:ERROR|FATAL|[Ff]atal|(?:[Ee]|\w+E)rror:)")
-# Messages of mpirun, torchrun and similar programs about a failed rank, without its cause.
+# Messages of mpirun, torchrun and others about a failed rank, without a cause.
 _TRAILER: Final = re.compile(
     r"\s*(?:Primary job|(?:mpirun|mpiexec|prterun|prte) (?:has exited|detected|noticed)|MPI_ABORT was|=\s+BAD TERM"
     r"|YOUR APPLICATION|There are processes|\d+ total process|\S+ FAILED\s*$|Failures:|Root Cause )"
@@ -86,25 +85,24 @@ _NOISE: Final = re.compile(
 
 
 @cache
-def messages(table: str = "logs.yaml") -> tuple[Known, ...]:
+def messages(table: str = "logs.yaml") -> tuple[Message, ...]:
     (messages,) = yaml.load_all(get_data(__package__, table) or b"")
-    return convert(messages, tuple[Known, ...])
+    return convert(messages, tuple[Message, ...])
 
 
 class Raised(NamedTuple):
-    """A Python exception, and the position of its traceback in the log."""
+    """A Python exception, and the position of its traceback."""
 
     text: str
     start: int
     end: int
 
 
-def known(log: str) -> Known | None:
-    """The message that is the cause, with names from the log in its text.
+def find(log: str) -> Message | None:
+    """The message that is the cause.
 
-    A message before the exception that ended the program is not considered, unless the exception only reports a failure
-    of a different process. `_precedence` has the order of the others. A message is skipped if the program continued
-    after it (`survived`), or if the exception explains it (`result`, or a lost connection).
+    Messages before the exception that ended the program are ignored, unless the exception only reports the failure of a
+    different process. Messages are also ignored if the program survived them, or if the exception explains them.
     """
     # The time for patterns is quadratic in the length of a line.
     lines = "".join(f"{line[:MAX_LOG_LINE_CHARACTERS]}\n" for line in log.splitlines())
@@ -132,33 +130,34 @@ def known(log: str) -> Known | None:
     return None
 
 
-def _precedence(message: Known, match: re.Match[str]) -> tuple[bool, bool, int]:
-    """Messages in the order of the log, `late` messages in the order of the table, then what only says `_LOST`."""
+def _precedence(message: Message, match: re.Match[str]) -> tuple[bool, bool, int]:
+    """A sort key: the order of the log, then `late` messages in the order of the table, then lost connections."""
     shown = " ".join(filter(None, match.groups())) or match[0]
     lost = not message.connecting and _LOST.search(shown) is not None
     return lost, message.late, 0 if message.late else match.end()
 
 
 def _outputs(lines: str) -> Iterator[tuple[int, bool]]:
-    """The start of each line of the program (True), and of each line that begins a report of a failure (False)."""
+    """The start of each line of the program (True), and of each report of a failure (False)."""
     start = 0
     for line in lines.splitlines():
         if _REPORT.match(line):
             yield start, False
-        elif any(_texts([line])) and not any(each.survived and each.pattern.search(line) for each in messages()):
+        elif any(_texts([line])) and not any(
+            message.survived and message.pattern.search(line) for message in messages()
+        ):
             yield start, True
         start += len(line) + 1
 
 
 class ProgramOutput(NamedTuple):
-    """The last output of the program before it failed; texts are empty if the log does not have them."""
+    """The program's last output. Missing texts are empty."""
 
     exception: str
-    """The Python exception that is the cause."""
     last: str
-    """The last line. If there is an exception, only lines after it are considered."""
+    """The last line. If there is an exception, the last line after the exception."""
     error: str
-    """An error message that the program wrote shortly before the last line."""
+    """An error message shortly before `last`."""
 
 
 def program_output(log: str) -> ProgramOutput:
@@ -174,27 +173,28 @@ def program_output(log: str) -> ProgramOutput:
 
 
 def _raised(log: str) -> tuple[Raised | None, int]:
-    """The exception that ended the program, and the end of the last traceback in the log.
+    """The exception that ended the program, and the end of the last traceback.
 
-    The exception usually is the last in the log, because a program that continues after an exception has caught it.
-    Exceptions that directly precede the last may be from ranks that failed earlier. An exception which only reports
-    the failure of a different rank or program is used if there is no other exception.
+    Usually it is the last exception: a program that continues has caught the exception. Exceptions directly before the
+    last may be from ranks that failed earlier. An exception that only reports the failure of a different process is the
+    last resort.
     """
     tracebacks = [*_tracebacks(log)]
     if not tracebacks:
         return None, 0
-    primary = [each for each in tracebacks if not _SECOND.search(each.text)]
-    cause = next((each for each in primary if _UNCAUGHT.match(each.text)), primary[-1] if primary else tracebacks[0])
+    primary = [raised for raised in tracebacks if not _SECOND.search(raised.text)]
+    uncaught = (raised for raised in primary if _UNCAUGHT.match(raised.text))
+    cause = next(uncaught, primary[-1] if primary else tracebacks[0])
     for earlier, following in reversed([*pairwise(tracebacks)]):
         if following.start <= cause.start:
             if _own_line(log[earlier.end : following.start]):
                 break
             cause = earlier if earlier in primary else cause
-    return cause, max(each.end for each in tracebacks)
+    return cause, max(raised.end for raised in tracebacks)
 
 
 def _tracebacks(log: str) -> Iterator[Raised]:
-    """Each traceback with its exception; for chained exceptions only the last, which was not caught."""
+    """Only the last of chained exceptions is used: the others were caught."""
     lines = log.splitlines(keepends=True)
     places = [0, *accumulate(map(len, lines))]
     for first, line in enumerate(lines):
@@ -212,7 +212,6 @@ def _tracebacks(log: str) -> Iterator[Raised]:
 
 
 def _own_lines(log: str) -> Iterator[str]:
-    """The lines that the program wrote, the last line first."""
     parts = (part for part in reversed(_RULE.split(log)) if not _TRAILER.match(part))
     return (text for part in parts for text in _texts(part.splitlines()[::-1]))
 
@@ -222,7 +221,7 @@ def _own_line(log: str) -> str:
 
 
 def last(log: str) -> str:
-    """The last line that the program wrote; without such a line, the report of MPI_Abort."""
+    """The program's last line, or the report of MPI_Abort if the program wrote no line."""
     return _own_line(log) or next((text for text in _texts(log.splitlines()) if "MPI_ABORT" in text), "")
 
 

@@ -18,7 +18,7 @@ MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
 OPERATOR_LABEL: Final = "training.kubeflow.org/operator-name"
 SOURCE: Final = "mpi-job-controller"
 PATIENCE: Final = timedelta(seconds=20)
-"""Time in which the operator must handle a job, even if it is busy or elects a new leader."""
+"""Time for a busy operator, or for the election of a leader."""
 
 CONTRACT: Final = frozenset({"upstream-contract", "name-length"})
 SHAPE: Final = frozenset({"schema"})
@@ -63,13 +63,13 @@ def _left_to_others(managed_by: str) -> Cause:
 
 
 def _is_rejected(sight: Sight) -> bool:
-    """Whether the operator would reject the job now. It then ignores changes, even for a running job."""
+    """Whether the operator would reject the job. The operator ignores all changes of a rejected job."""
     try:
         job = mpijob.decode(msgspec.json.encode(sight.job))
     except ValueError:  # the base class of ShapeError
         return False
     mpijob.apply_operator_defaults(job)
-    return operator_checks.refused(job)
+    return operator_checks.is_rejected(job)
 
 
 def _invalid(sight: Sight, message: str) -> Cause:
@@ -83,8 +83,7 @@ def _invalid(sight: Sight, message: str) -> Cause:
 
 
 def _incomplete(sight: Sight) -> bool:
-    """Whether an object that the operator creates is missing."""
-    return sight.launcher is None or (not sight.suspended and len(sight.workers) < sight.wanted)
+    return sight.launcher is None or (not sight.suspended and len(sight.workers) < sight.requested_workers)
 
 
 def _has_reported(sight: Sight) -> bool:

@@ -1,7 +1,6 @@
 """Jobs that are suspended by Kueue or by a user.
 
-The Workload's conditions are from Kueue `apis/kueue/v1beta2/workload_types.go`, the messages from Kueue's scheduler
-(v0.18.3).
+Sources: Kueue v0.18.3, `apis/kueue/v1beta2/workload_types.go` for conditions, and the scheduler for messages.
 """
 
 import re

@@ -25,8 +25,8 @@ _NODES: Final = re.compile(
 _ROOM: Final = re.compile(r"Insufficient (\S+?)[.,]?(?: |$)|Too many pods")
 _TAINT: Final = re.compile(r"untolerated taint \{([^:}]+): ?([^}]*)\}")
 _OF_NODES: Final = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-"""Prefixes of taints for nodes that are not ready or not meant for jobs."""
-# Values that must be quoted in YAML: they are numbers, booleans or null otherwise.
+"""Taints of nodes that are not ready or not meant for jobs."""
+# Texts that YAML reads as numbers, booleans or null without quotes.
 _NEEDS_QUOTES: Final = re.compile(r"\d.*|true|false|yes|no|on|off|y|n|null", re.IGNORECASE)
 _OWN_LAUNCHER: Final = (
     "Remove the devices from spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].resources.limits: a launcher "
@@ -40,7 +40,7 @@ _ACCELERATORS: Final = frozenset({"accelerator-available", "tier"})
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """One cause for all pods with the same message."""
+    """Pods with the same message share one cause."""
     if sight.finished:
         return
     waiting: dict[str, list[Json]] = {}
@@ -66,8 +66,8 @@ def _cause(sight: Sight, message: str, pods: list[Json]) -> Cause:
         if scheduler not in {"", DEFAULT_SCHEDULER}:
             fix = "Remove schedulerName from the template, or ask your administrator whether this scheduler runs."
         return Cause("no-scheduler", Stage.SCHEDULING, text, where, fix, passes=scheduler in {"", DEFAULT_SCHEDULER})
-    if found := _NO_CLAIM.search(message):
-        text = f'{names}: PersistentVolumeClaim "{found["claim"]}" {found["how"]}'
+    if no_claim := _NO_CLAIM.search(message):
+        text = f'{names}: PersistentVolumeClaim "{no_claim["claim"]}" {no_claim["how"]}'
         fix = "Create it, or correct claimName: kubectl get pvc lists the claims."
         return Cause("no-claim", Stage.SCHEDULING, text, where, fix, frozenset({"references"}))
     if "unbound immediate PersistentVolumeClaims" in message:
@@ -98,7 +98,6 @@ def _cause(sight: Sight, message: str, pods: list[Json]) -> Cause:
 
 
 def _held(sight: Sight, pod: Json, why: str) -> str:
-    """Names the job's pods that use a device which this pod waits for; empty if there are none."""
     for device in (name for name in _ROOM.findall(why) if "/" in name and _requested(pod, name)):
         holders = [
             other for other in sight.current if loose.text(other, "spec", "nodeName") and _requested(other, device)
@@ -110,29 +109,29 @@ def _held(sight: Sight, pod: Json, why: str) -> str:
 
 
 def _requested(pod: Json, device: str) -> int:
-    found = (loose.at(each, "resources", "limits", device) for each in loose.items(pod, "spec", "containers"))
-    return sum(int(amount) for amount in map(str, found) if amount.isdecimal() and len(amount) <= MAX_AMOUNT_DIGITS)
+    limits = (loose.at(item, "resources", "limits", device) for item in loose.items(pod, "spec", "containers"))
+    return sum(int(amount) for amount in map(str, limits) if amount.isdecimal() and len(amount) <= MAX_AMOUNT_DIGITS)
 
 
 def _tolerations(sight: Sight, pod: Json, why: str) -> str | None:
-    """The tolerations to add, empty if all taints are in _OF_NODES; None if the taints are unknown.
+    """The tolerations to add; empty if jobs should not tolerate the taints, None if the taints are unknown.
 
-    The message names the taint up to Kubernetes 1.34. For later releases the taints are read from the nodes that have
-    the pod's devices and match its nodeSelector.
+    Since Kubernetes 1.35 the message does not name the taint. The taints are then read from nodes with the pod's
+    devices and labels.
     """
     taints = [Taint(key, value) for key, value in _TAINT.findall(why)]
     if not taints:
-        limits = [loose.mapping(each, "resources", "limits") for each in loose.items(pod, "spec", "containers")]
+        limits = [loose.mapping(item, "resources", "limits") for item in loose.items(pod, "spec", "containers")]
         devices = {name for names in limits for name in names if "/" in name}
         selector = loose.mapping(pod, "spec", "nodeSelector").items()
         fitting = [
-            each for each in sight.nodes if devices <= each.allocatable.keys() and selector <= each.labels.items()
+            node for node in sight.nodes if devices <= node.allocatable.keys() and selector <= node.labels.items()
         ]
         with suppress(msgspec.ValidationError):
             tolerated = msgspec.convert(loose.items(pod, "spec", "tolerations"), list[Toleration])
-            taints = untolerated((taint for shape in fitting for taint in shape.taints), tolerated)
-    found = [_toleration(taint) for taint in dict.fromkeys(taints) if not taint.key.startswith(_OF_NODES)]
-    return " or ".join(found) if taints else None
+            taints = untolerated((taint for node in fitting for taint in node.taints), tolerated)
+    tolerations = [_toleration(taint) for taint in dict.fromkeys(taints) if not taint.key.startswith(_OF_NODES)]
+    return " or ".join(tolerations) if taints else None
 
 
 def _toleration(taint: Taint) -> str:
@@ -142,7 +141,6 @@ def _toleration(taint: Taint) -> str:
 
 
 def _unbound(sight: Sight, names: str, where: str, pod: Json) -> Cause:
-    """The pod's claims and an event about them: the scheduler's message does not name the claims."""
     claims = list(claims_of(pod))
     details = ""
     for claim in claims:
@@ -155,7 +153,6 @@ def _unbound(sight: Sight, names: str, where: str, pod: Json) -> Cause:
 
 
 def claims_of(pod: Mapping[str, object]) -> Iterator[str]:
-    """The names of the pod's PersistentVolumeClaims."""
     for volume in loose.items(pod, "spec", "volumes"):
         if claim := loose.text(volume, "persistentVolumeClaim", "claimName"):
             yield claim

@@ -17,7 +17,6 @@ _IMAGE: Final = frozenset({
 _CONFIG: Final = frozenset({"CreateContainerConfigError"})
 _START: Final = frozenset({"CreateContainerError", "RunContainerError", "StartError", "PostStartHookError"})
 _CRASH: Final = "CrashLoopBackOff"
-# Reasons in the kubelet's events about a pod whose containers wait.
 _OF_PODS: Final = ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "FailedCreatePodContainer")
 _NO_SECRET: Final = re.compile(r"image pull secrets \(([^)]+)\)")
 _BACK_OFF: Final = re.compile(r"Back-off pulling image \"[^\"]*\":? ?")
@@ -32,8 +31,7 @@ def causes(sight: Sight) -> Iterator[Cause]:
 
 
 def _of_pod(sight: Sight, pod: Json) -> Iterator[Cause]:
-    # Not a start problem: a worker that the operator deletes after the launcher's end, and a lost pod, whose status has
-    # a reason.
+    # The operator deletes workers after the launcher's end. The status of a lost pod has a reason.
     gone = loose.at(pod, "metadata", "deletionTimestamp") is not None or loose.text(pod, "status", "reason")
     if gone or not loose.text(pod, "spec", "nodeName"):
         return
@@ -54,7 +52,7 @@ def _of_pod(sight: Sight, pod: Json) -> Iterator[Cause]:
 
 
 def statuses(pod: Json) -> list[Json]:
-    """The statuses of the pod's containers, init containers first."""
+    """The statuses of all containers, init containers first."""
     return [*loose.items(pod, "status", "initContainerStatuses"), *loose.items(pod, "status", "containerStatuses")]
 
 
@@ -89,20 +87,20 @@ def _of_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
 
 
 def _ended(sight: Sight, pod: Json, status: Json) -> Cause | None:
-    """Why a worker's container or an init container ended. launcher.py reports the launcher's own containers."""
     crashes = loose.text(status, "state", "waiting", "reason") == _CRASH
     is_init = _is_init(pod, status)
+    # launcher.py reports the end of the launcher's own containers.
     if not (crashes or loose.mapping(status, "state", "terminated")) or not (is_init or pod_is_worker(pod)):
         return None
-    found = ends.cause(sight, pod, status, Stage.START)
-    if found is None or not is_init:
-        return found
+    cause = ends.cause(sight, pod, status, Stage.START)
+    if cause is None or not is_init:
+        return cause
     container = loose.text(status, "name")
-    return replace(found, text=f"init container {container}: {found.text.removeprefix(f'container {container} ')}")
+    return replace(cause, text=f"init container {container}: {cause.text.removeprefix(f'container {container} ')}")
 
 
 def _of_init_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
-    """A running init container, which delays all later containers of the pod. A sidecar does not delay them."""
+    """A running init container. Later containers wait for init containers, but not for sidecars."""
     if not loose.mapping(status, "state", "running") or not initializes(pod, status):
         return None
     name, container = loose.name(pod), loose.text(status, "name")
@@ -116,12 +114,13 @@ def _of_init_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
 
 def initializes(pod: Json, status: Json) -> bool:
     """Whether the status belongs to an init container that is not a sidecar."""
-    sidecars = [each.get("name") for each in loose.items(pod, "spec", "initContainers") if each.get("restartPolicy")]
+    containers = loose.items(pod, "spec", "initContainers")
+    sidecars = [container.get("name") for container in containers if container.get("restartPolicy")]
     return _is_init(pod, status) and status.get("name") not in sidecars
 
 
 def _is_init(pod: Json, status: Json) -> bool:
-    return any(each is status for each in loose.items(pod, "status", "initContainerStatuses"))
+    return any(item is status for item in loose.items(pod, "status", "initContainerStatuses"))
 
 
 def _not_ready(sight: Sight, pod: Json) -> Iterator[Cause]:
@@ -149,5 +148,5 @@ def _event(sight: Sight, pod: Json, reason: str) -> str:
 
 
 def _image(pod: Json, container: str) -> str:
-    found = [*loose.items(pod, "spec", "initContainers"), *loose.items(pod, "spec", "containers")]
-    return next((loose.text(each, "image") for each in found if each.get("name") == container), "")
+    templates = [*loose.items(pod, "spec", "initContainers"), *loose.items(pod, "spec", "containers")]
+    return next((loose.text(template, "image") for template in templates if template.get("name") == container), "")

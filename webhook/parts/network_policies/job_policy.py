@@ -1,9 +1,9 @@
-"""The NetworkPolicy of a job: which peers may connect to its pods, and to which peers its pods may connect.
+"""The NetworkPolicy of a job.
 
-If a property of the cluster is unknown, a rule allows more rather than too little. Egress is checked after a Service's
-address has been translated, so rules have the ports of pods. Rules for DNS and for the API server do not select pods:
-DNS may be a process of the node, and the API server is not a pod. All pods of the job may connect to each other: beyond
-64 hosts Open MPI starts its daemons by ssh from worker to worker, and the daemons connect back to the launcher.
+If a property of the cluster is unknown, a rule allows more rather than less. Rules have the ports of pods: egress is
+checked after a Service's address has been translated. Rules for DNS and the API server select no pods, because both may
+run outside pods. All pods of a job may connect to each other: beyond 64 hosts Open MPI starts daemons from worker to
+worker.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,6 @@ from webhook.predict.api_token import gets_token
 from webhook.rules.network_policy import Peers, Posture, Settings
 
 LABEL: Final = NETWORK_POLICY
-"""The NetworkPolicy's label for its posture."""
 NETWORK_POLICY_KIND: Final = OwnedKind(
     "networking.k8s.io/v1",
     "NetworkPolicy",
@@ -29,7 +28,7 @@ NETWORK_POLICY_KIND: Final = OwnedKind(
     unordered=("policyTypes",),
 )
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
-# The default port of sshd. Port 2222 in mpi-operator's images is in the unprivileged range, which is always allowed.
+# sshd's default port. mpi-operator's images use 2222, which is always allowed.
 SSH: Final = 22
 UNPRIVILEGED: Final = 1024
 LAST: Final = 65535
@@ -39,10 +38,10 @@ Rule = dict[str, Any]
 
 
 def is_filtered(job: MPIJob) -> bool:
-    """Whether a NetworkPolicy may be created for the job's pods.
+    """Whether the job may have a NetworkPolicy.
 
-    False for a job that runs in a different cluster, for a job name that is not a valid label value, and for pods in
-    the host network: selectors do not match those pods, so the job's other pods would reject their connections.
+    A job in a different cluster has none, and neither has a job whose name is not a valid label value. Selectors do not
+    match pods in the host network, so the job's other pods would reject their connections.
     """
     on_host = any(replica.template.spec and replica.template.spec.host_network for _, _, replica in job.replicas())
     return job.managed_here and not on_host and names.label_value_problem(job.metadata.name) is None
@@ -54,11 +53,10 @@ def network_policy(job: MPIJob, posture: Posture, settings: Settings, view: Clus
 
 
 def spec(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -> dict[str, Any]:
-    """The NetworkPolicy's spec. It has empty fields too, so that an apply replaces the whole old spec."""
+    """The spec has empty fields too, so that an apply replaces the whole old spec."""
     pods = {"matchLabels": {OPERATOR_NAME: "mpi-operator", JOB_NAME: job.metadata.name}}
     if posture is Posture.NONE:
-        # For a job that should no longer have a NetworkPolicy: this spec selects no pod. The webhook has no permission
-        # to delete NetworkPolicies.
+        # This spec selects no pod. The webhook has no permission to delete the NetworkPolicy.
         nothing = [{"key": JOB_NAME, "operator": "DoesNotExist"}]
         return {
             "podSelector": {**pods, "matchExpressions": nothing},
@@ -78,14 +76,14 @@ def spec(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -
         else [
             {"to": same_job, **ports},
             _rule("to", _peers(settings.dns), _ports(settings.dns.ports, "UDP", "TCP")),
-            *([] if isolated else _beyond(job, settings, view)),
+            *([] if isolated else _https_and_api(job, settings, view)),
             *_openings("to", settings.egress),
         ],
     }
 
 
 def _mpi_ports(job: MPIJob) -> list[dict[str, Any]]:
-    """The port of sshd and all unprivileged ports; all ports if sshd's port is unknown."""
+    """Allows all ports if sshd's port is unknown."""
     port = sshd.port(job, SSH)
     if port is None:
         return [{"protocol": "TCP", "port": 1, "endPort": LAST}]
@@ -93,19 +91,17 @@ def _mpi_ports(job: MPIJob) -> list[dict[str, Any]]:
     return [*_ports(low, "TCP"), {"protocol": "TCP", "port": UNPRIVILEGED, "endPort": LAST}]
 
 
-def _beyond(job: MPIJob, settings: Settings, view: ClusterView) -> list[Rule]:
-    """Rules for HTTPS and, if a pod has a token, for the API server."""
+def _https_and_api(job: MPIJob, settings: Settings, view: ClusterView) -> list[Rule]:
     https = [{"ipBlock": {"cidr": cidr}} for cidr in settings.https_cidrs]
     rules = [_rule("to", https, _ports([HTTPS], "TCP"))]
-    # A rule without peers and ports would allow everything.
-    space = job.metadata.namespace
-    if settings.api_ports and any(_has_token(replica.template, view, space) for _, _, replica in job.replicas()):
+    namespace = job.metadata.namespace
+    # Without ports the rule would allow everything.
+    if settings.api_ports and any(_has_token(replica.template, view, namespace) for _, _, replica in job.replicas()):
         rules.append(_rule("to", [], _ports(settings.api_ports, "TCP")))
     return rules
 
 
 def _has_token(template: PodTemplate, view: ClusterView, namespace: str) -> bool:
-    """Whether the template's pods get a token for the API server automatically or from a projected volume."""
     pod = template.spec
     if pod is None or gets_token(pod, view, namespace):
         return True
@@ -114,12 +110,12 @@ def _has_token(template: PodTemplate, view: ClusterView, namespace: str) -> bool
 
 
 def _openings(direction: str, openings: Iterable[Peers]) -> list[Rule]:
-    return [_rule(direction, _peers(each), _ports(each.ports, "TCP")) for each in openings]
+    return [_rule(direction, _peers(opening), _ports(opening.ports, "TCP")) for opening in openings]
 
 
 def _rule(direction: str, peers: Sequence[Any], ports: Sequence[Any]) -> Rule:
-    """A rule. Without peers it applies to all peers, without ports to all ports."""
-    return {**({direction: peers} if peers else {}), **({"ports": ports} if ports else {})}
+    """Without peers the rule applies to all peers, without ports to all ports."""
+    return {key: items for key, items in ((direction, peers), ("ports", ports)) if items}
 
 
 def _peers(peers: Peers) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from tests.support.service_accounts import service_account
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
-from webhook.parts.network_policies.wanted import NETWORK_POLICY_KIND, is_filtered, network_policy, spec
+from webhook.parts.network_policies.job_policy import NETWORK_POLICY_KIND, is_filtered, network_policy, spec
 from webhook.rules.network_policy import Posture, Settings
 
 record = NETWORK_POLICY_KIND.record
