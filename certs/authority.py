@@ -1,7 +1,7 @@
-"""A small certificate authority in memory. All keys are ECDSA P-256; Go's x509 and strict OpenSSL accept them.
+"""A small certificate authority in memory. All keys are ECDSA P-256.
 
-Extensions follow RFC 5280 section 4.2. Go and OpenSSL's strict mode require the key identifiers, the key usage and
-subject alternative names, and ignore the common name.
+The extensions follow RFC 5280 section 4.2. Go and OpenSSL's strict mode require key identifiers, key usage and subject
+alternative names. They ignore the common name.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from certs.limits import MAX_COMMON_NAME_CHARACTERS
 from certs.pem import NO_EXTENSION, CertificateError, fingerprint, load_pair
 
-# The validity starts in the past, because a verifier with a slow clock would reject the certificate as not yet valid.
+# A verifier with a slow clock would reject a certificate that is valid only from now on.
 CLOCK_SKEW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A certificate and its private key, both in PEM. The certificate expires at `not_after` (UTC)."""
+    """A certificate and its private key, both in PEM. `not_after` is in UTC."""
 
     certificate_pem: bytes
     key_pem: bytes = field(repr=False)
@@ -39,7 +39,7 @@ class Authority:
     def __init__(
         self, common_name: str, *, lifetime: timedelta, now: datetime | None = None, backdate: timedelta = CLOCK_SKEW
     ) -> None:
-        """Make a new CA, valid from `now` - `backdate` to `now` + `lifetime`; `now` defaults to the clock."""
+        """A new CA, valid from `now` - `backdate` to `now` + `lifetime`. `now` defaults to the clock."""
         self.key = ec.generate_private_key(ec.SECP256R1())
         name = _name(common_name)
         now = now or datetime.now(UTC)
@@ -70,26 +70,23 @@ class Authority:
 
     @property
     def certificate_pem(self) -> bytes:
-        """The CA's certificate, which clients trust and a webhook configuration has as its caBundle."""
         return self.certificate.public_bytes(serialization.Encoding.PEM)
 
     @property
     def key_pem(self) -> bytes:
-        """The CA's private key. Anyone with this key can pretend to be the webhook."""
+        """Anyone with this key can pretend to be the webhook."""
         return _key_pem(self.key)
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the CA's certificate, in hexadecimal."""
         return fingerprint(self.certificate)
 
     @property
     def not_after(self) -> datetime:
-        """The expiry of the CA (UTC)."""
+        """In UTC."""
         return self.certificate.not_valid_after_utc
 
     def usable(self, now: datetime) -> bool:
-        """Whether a client whose clock shows `now` accepts the CA."""
         return self.certificate.not_valid_before_utc <= now < self.not_after
 
     def issue(
@@ -102,8 +99,7 @@ class Authority:
     ) -> KeyPair:
         """A serving certificate for `hosts` (DNS names and IP addresses, at least one) with a new key.
 
-        The certificate is valid from `now` - `backdate` to `now` + `lifetime`, but not longer than the CA: clients
-        reject a leaf without a valid issuer.
+        It is valid from `now` - `backdate` to `now` + `lifetime`, but not longer than the CA.
         """
         if not hosts:
             raise ValueError("a serving certificate needs at least one host")

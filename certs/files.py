@@ -1,8 +1,8 @@
 """A serving certificate from files that cert-manager, OpenShift's service-ca or an administrator renews.
 
-Changes are detected by content, not by time stamps or file events: the kubelet changes a mounted Secret by replacing a
-symbolic link, which inotify on the files does not report. A read during the replacement can get a key that does not
-match the certificate. The next poll gets the right key, so a problem is reported only after two polls in a row.
+Changes are detected by content. The kubelet changes a mounted Secret by replacing a symbolic link, and inotify does not
+report that for the files. A read during the replacement can get a key that does not match the certificate, so a problem
+is reported only after two polls in a row.
 """
 
 import asyncio
@@ -27,9 +27,7 @@ class Content:
 
 
 class FileCertificate:
-    """Serves the certificate and key in two files, also after the files change. An invalid pair never replaces a valid
-    pair.
-    """
+    """Serves the pair in two files. An invalid pair never replaces a valid pair."""
 
     serving: ServingCertificate
     problem: str | None = None
@@ -46,7 +44,7 @@ class FileCertificate:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         listener: Listener = ignore,
     ) -> None:
-        """Load the files; CertificateError if they are invalid.
+        """CertificateError if the files are invalid.
 
         The certificate must be valid for each of `hosts`. If the file `ca` exists and is not empty, a CA in this file
         must have issued the certificate, directly or through intermediate CAs.
@@ -65,16 +63,14 @@ class FileCertificate:
         self._served = content
 
     async def run(self) -> NoReturn:
-        """Poll the files each interval, until cancelled."""
         while True:
             await asyncio.sleep(self._interval)
             await self.poll()
 
     async def poll(self) -> None:
-        """Read the files once, and use a new valid pair."""
         problem = None
         try:
-            # In a thread: a file system can hang.
+            # a file system can hang
             self._use(await asyncio.to_thread(self._read))
         except CertificateError as error:
             problem = str(error)
@@ -93,7 +89,6 @@ class FileCertificate:
         self._tell(Notice("CertificateReloaded", f"{message}{self.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"))
 
     def _note(self, problem: str | None) -> None:
-        """Report a problem after the second poll in a row that finds it, and report when it ends."""
         if problem is None and self.problem is not None:
             self._tell(Notice("CertificatesRecovered", f"{self._certificate} and {self._key} are valid again"))
             self.problem = None
@@ -116,7 +111,6 @@ class FileCertificate:
         return Content(chain_pem, key_pem, ca_pem)
 
     def _check(self, content: Content) -> None:
-        """CertificateError if clients would reject the certificate because of its names or its issuer."""
         chain, _ = load_pair(content.chain_pem, content.key_pem)
         for host in self._hosts:
             if not covers(chain[0], host):

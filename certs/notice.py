@@ -1,4 +1,4 @@
-"""Reports about changes of certificates. The program that uses `certs` turns them into Events, logs and metrics."""
+"""Reports about changes of certificates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,9 +9,8 @@ class Notice:
     """A change, reported once."""
 
     reason: str
-    """The reason, in the form of a Kubernetes Event's reason, such as `CAPromoted`."""
+    """In the form of a Kubernetes Event's reason, such as `CAPromoted`."""
     message: str
-    """One line for a human."""
     warning: bool = False
 
 

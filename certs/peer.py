@@ -9,13 +9,13 @@ from certs.limits import MAX_PEER_SECONDS
 
 
 class PeerError(Exception):
-    """No TLS server answers; the message is one line for a human."""
+    """The message is one line for a human."""
 
 
 async def fetch_chain(host: str, port: int, *, server_name: str | None = None) -> tuple[x509.Certificate, ...]:
-    """The unverified chain of the server at `host`:`port`, leaf first; PeerError if the server presents none.
+    """The unverified chain, leaf first; PeerError if the server presents none.
 
-    `server_name` (default: `host`) is the requested name. Before Python 3.13 only the leaf is available.
+    `server_name` defaults to `host`. Before Python 3.13 only the leaf is available.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

@@ -1,4 +1,4 @@
-"""Reads and checks certificates, certificate chains and keys in PEM."""
+"""Reads and checks certificates and keys in PEM."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -9,20 +9,20 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import NameOID
 
-# Raised by reading an absent or damaged extension.
+# Errors of reading an absent or damaged extension.
 NO_EXTENSION = (x509.ExtensionNotFound, x509.DuplicateExtension, x509.UnsupportedGeneralNameType, ValueError)
 
 
 class CertificateError(ValueError):
-    """A certificate or key that cannot be used; the message is the reason."""
+    """The message is the reason."""
 
 
 def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
-    """All certificates in `pem`; CertificateError if there is no certificate, or one is damaged."""
+    """All certificates in `pem`; CertificateError if there is none, or one is damaged."""
     try:
         certificates = tuple(x509.load_pem_x509_certificates(pem))
         for certificate in certificates:
-            # The library parses the parts of a certificate on first access.
+            # The library parses these parts on first access.
             _ = (
                 certificate.subject,
                 certificate.issuer,
@@ -35,7 +35,7 @@ def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
 
 
 def load_private_key(pem: bytes) -> PrivateKeyTypes:
-    """The private key in `pem`; CertificateError if it is damaged, encrypted or of an unknown kind."""
+    """The key in `pem`; CertificateError if the key is damaged, encrypted or of an unknown kind."""
     try:
         return serialization.load_pem_private_key(pem, password=None)
     except TypeError:
@@ -49,7 +49,7 @@ def load_pair(chain_pem: bytes, key_pem: bytes) -> tuple[tuple[x509.Certificate,
     chain, key = load_certificates(chain_pem), load_private_key(key_pem)
     try:
         belongs = key.public_key() == chain[0].public_key()
-    except (ValueError, UnsupportedAlgorithm):  # the library parses the certificate's key only here
+    except (ValueError, UnsupportedAlgorithm):  # raised by the certificate's key
         raise CertificateError("the certificate is not PEM, or damaged") from None
     if not belongs:
         raise CertificateError("the private key does not belong to the certificate")
@@ -57,7 +57,6 @@ def load_pair(chain_pem: bytes, key_pem: bytes) -> tuple[tuple[x509.Certificate,
 
 
 def to_pem(certificates: Iterable[x509.Certificate]) -> bytes:
-    """The concatenated certificates, as in a caBundle."""
     return b"".join(certificate.public_bytes(serialization.Encoding.PEM) for certificate in certificates)
 
 
@@ -68,7 +67,7 @@ def fingerprint(certificate: x509.Certificate) -> str:
 
 @lru_cache(maxsize=64)
 def fingerprints(pem: bytes) -> frozenset[str]:
-    """The fingerprints of a caBundle; empty if it is empty or damaged, because clients then trust nothing."""
+    """The fingerprints of the CAs in a caBundle. Clients trust nothing in a damaged caBundle, so it has none."""
     return frozenset(map(fingerprint, readable_certificates(pem)))
 
 
@@ -81,12 +80,11 @@ def readable_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
 
 
 def common_name(name: x509.Name) -> str:
-    """The first common name, or the empty string."""
+    """The first common name; empty if there is none."""
     return next((str(attribute.value) for attribute in name.get_attributes_for_oid(NameOID.COMMON_NAME)), "")
 
 
 def hosts(certificate: x509.Certificate) -> tuple[str, ...]:
-    """The DNS names and IP addresses of the certificate's subject alternative name."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except NO_EXTENSION:
@@ -96,13 +94,13 @@ def hosts(certificate: x509.Certificate) -> tuple[str, ...]:
 
 
 def covers(certificate: x509.Certificate, host: str) -> bool:
-    """Whether clients that call `host` accept the certificate's names; `*` matches one whole first label."""
+    """Whether clients that call `host` accept the certificate's names. `*` matches one whole first label."""
     wildcard = "*." + host.partition(".")[2]
     return any(name.lower() in {host.lower(), wildcard.lower()} for name in hosts(certificate))
 
 
 def chains_to(chain: Sequence[x509.Certificate], roots: Sequence[x509.Certificate]) -> bool:
-    """Whether signatures connect the first certificate of `chain` to a root. Validity and extensions are ignored."""
+    """Whether signatures connect the first certificate of `chain` to a root, regardless of validity and extensions."""
     link, rest = chain[0], list(chain[1:])
     while True:
         if link in roots or any(_issued(link, root) for root in roots):

@@ -1,13 +1,13 @@
 """The rotation of a CA without failed calls. The next step depends only on the Secret, the caBundles and the time.
 
-Every CA starts as the successor. It is added to every caBundle next to the current CA. It signs only after it has been
-read back from all caBundles and a grace time has passed. The replaced CA stays trusted until its last leaf has expired.
-Each step is one write that depends only on the objects just read, so any replica can take any step at any time. A
-replica that is late gets a Conflict.
+Every CA starts as the successor. It is added to every caBundle next to the current CA. It signs after it has been read
+back from all caBundles and a grace time has passed. The replaced CA stays trusted until its last leaf has expired. Any
+replica can take any step; a replica that is late gets a Conflict.
 
-The caBundles must be read before the Secret. Only in this order the Secret is at least as new as the caBundles, and
-another replica's new CA in a caBundle is not mistaken for a foreign CA. In cert-controller and cert-manager's dynamic
-authority a new CA signs at once, which has caused outages (gatekeeper#1045, kueue#622, cert-manager#6624).
+The caBundles must be read before the Secret. Otherwise a new CA of another replica could be in a caBundle and not yet
+in the Secret, like a foreign CA.
+
+In other projects a new CA signs at once, which has caused outages (gatekeeper#1045, kueue#622, cert-manager#6624).
 """
 
 from collections.abc import Sequence
@@ -23,22 +23,22 @@ from certs.pem import CertificateError, common_name, fingerprint, fingerprints, 
 from certs.state import State
 from certs.store import Bundle
 
-# A CA must stay trusted until its last leaf expires.
+# a CA must stay trusted until its last leaf expires
 LONGEST_LEAF = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RotationSettings:
-    """The settings must be the same in every replica. ValueError if the times contradict each other."""
+    """Equal in every replica. ValueError if the times contradict each other."""
 
     name: str
-    """The common name of the CAs. It also identifies the service's CAs in caBundles if the Secret is lost."""
+    """The common name of the CAs. It identifies the service's CAs in caBundles if the Secret is lost."""
     ca_lifetime: timedelta = timedelta(days=365)
-    """The lifetime of a CA. A CA is replaced when a third of its lifetime is left."""
+    """A CA is replaced when a third of its lifetime is left."""
     leaf_lifetime: timedelta = timedelta(days=14)
-    """The lifetime of a serving certificate. It is replaced when about a third of its lifetime is left."""
+    """A serving certificate is replaced when about a third of its lifetime is left."""
     grace: timedelta = timedelta(minutes=2)
-    """Time between the publication of a new CA in all caBundles and its first signature: API servers notice it late."""
+    """Time between the publication of a new CA and its first signature: API servers notice the CA late."""
     backdate: timedelta = timedelta(hours=1)
     """The largest expected error of a slow client's clock."""
     interval: timedelta = timedelta(minutes=1)
@@ -57,8 +57,7 @@ class RotationSettings:
             raise ValueError("ca_lifetime must be at least three times leaf_lifetime and grace together")
 
 
-# Time after a CA's retirement in which a replica may still sign a leaf: a replica signs some moments after it has read
-# the Secret, and clocks differ.
+# A replica signs some moments after it has read the Secret, and clocks differ.
 LATE_LEAF = 2 * CLOCK_SKEW
 
 
@@ -70,16 +69,16 @@ class Phase(StrEnum):
     PUBLISHING = "publishing"
     """The successor (or the first CA) is being added to the caBundles."""
     WAITING = "waiting"
-    """The successor is in every caBundle. API servers get time to notice it."""
+    """The successor is in every caBundle, and the grace time runs."""
     RETIRING = "retiring"
-    """A new CA signs, and the old CA is still trusted."""
+    """A new CA signs. The old CA is still trusted."""
     STEADY = "steady"
-    """There is only one CA, which signs."""
+    """The only CA signs."""
 
 
 @dataclass(frozen=True, slots=True)
 class MakeSuccessor:
-    """Store `state.with_successor(a new CA)`."""
+    """Store `state` with a new CA as the successor."""
 
     state: State
     notice: Notice
@@ -105,7 +104,6 @@ Step = MakeSuccessor | Save | Publish
 
 
 def phase_of(state: State) -> Phase:
-    """The phase according to the Secret."""
     if state.successor:
         return Phase.WAITING if state.published_at else Phase.PUBLISHING
     if not state.current:
@@ -114,12 +112,12 @@ def phase_of(state: State) -> Phase:
 
 
 def lacking(bundles: Sequence[Bundle], fingerprint: str) -> tuple[Bundle, ...]:
-    """The objects with a caBundle that lacks the CA with this fingerprint."""
+    """The objects with a caBundle that lacks this CA."""
     return tuple(bundle for bundle in bundles if any(fingerprint not in fingerprints(pem) for pem in bundle.ca_bundles))
 
 
 def signer(state: State, bundles: Sequence[Bundle], now: datetime) -> Authority | None:
-    """The CA whose leaves every caBundle trusts now: the current CA, or without a current CA the successor."""
+    """The CA whose leaves every caBundle trusts now."""
     for authority in (state.current, state.successor):
         if authority and authority.usable(now) and not lacking(bundles, authority.fingerprint):
             return authority
@@ -134,7 +132,6 @@ def plan(state: State, bundles: Sequence[Bundle], now: datetime, settings: Rotat
 
 
 def _repair(state: State, bundles: Sequence[Bundle], now: datetime, settings: RotationSettings) -> Step | None:
-    """The step to create a due successor or to repair the Secret."""
     if survivors := _survivors(state, bundles, settings.name):
         state = state.with_old(survivors, now)
     if reason := _successor_is_due(state, now, settings):
@@ -149,7 +146,7 @@ def _repair(state: State, bundles: Sequence[Bundle], now: datetime, settings: Ro
 
 
 def _publication(state: State, bundles: Sequence[Bundle]) -> Step | None:
-    """Make the caBundles equal to the Secret. The service owns their whole content."""
+    """The service owns the whole content of the caBundles."""
     if state.successor and state.published_at and lacking(bundles, state.successor.fingerprint):
         return Save(replace(state, published_at=None))
     expected = frozenset(map(fingerprint, state.bundle))
@@ -172,10 +169,9 @@ def _successor_is_due(state: State, now: datetime, settings: RotationSettings) -
 
 
 def _promotion(state: State, now: datetime, settings: RotationSettings) -> Step | None:
-    """The step that lets the successor sign, after it has been in every caBundle long enough."""
     serving = state.old or (state.current and state.current.usable(now))
     if serving:
-        # A time in the future is from a clock that has been set back since.
+        # A time in the future is from a clock that was later set back.
         if state.published_at is None or state.published_at > now + CLOCK_SKEW:
             message = f"every caBundle has the new CA; it signs in {settings.grace.total_seconds():.0f} s"
             return Save(replace(state, published_at=now), Notice("CAPublished", message))
@@ -185,7 +181,6 @@ def _promotion(state: State, now: datetime, settings: RotationSettings) -> Step 
 
 
 def _retirement(state: State, now: datetime, settings: RotationSettings) -> Step | None:
-    """The step that removes old CAs after all their leaves have expired."""
     if not state.old:
         return None
     if state.retired_at is None or state.retired_at > now + CLOCK_SKEW:
@@ -198,11 +193,10 @@ def _retirement(state: State, now: datetime, settings: RotationSettings) -> Step
 
 
 def _survivors(state: State, bundles: Sequence[Bundle], name: str) -> list[x509.Certificate]:
-    """The service's CAs that are in caBundles but no longer in the Secret. Replicas may still serve their leaves.
+    """The service's CAs that are in caBundles but not in the Secret. Replicas may still serve their leaves.
 
-    CAs that were just retired are also in caBundles and not in the Secret. Therefore the result is empty, except in two
-    cases: the Secret is damaged, or no caBundle has a CA of the Secret (the Secret was emptied, recreated, or restored
-    from an old backup).
+    A CA that was just retired is also in caBundles and not in the Secret. So there are survivors only if the Secret is
+    damaged, or if no caBundle has a CA of the Secret (emptied, recreated, or from an old backup).
     """
     trusted = {fingerprint(certificate) for certificate in state.bundle}
     live: dict[str, x509.Certificate] = {}

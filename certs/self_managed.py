@@ -1,8 +1,6 @@
 """Self-managed certificates: the CA is in a Secret, the leaf in memory, and the caBundles are kept equal to the CA.
 
-If a caBundle cannot be written, calls with this caBundle fail, but calls with other caBundles must not.
-
-Any number of replicas maintain the Secret and the caBundles in parallel, without a leader (see `rotation`).
+Replicas work in parallel without a leader. If one caBundle cannot be written, only calls with this caBundle may fail.
 """
 
 import asyncio
@@ -24,28 +22,26 @@ from certs.serving import ServingCertificate
 from certs.state import State, load
 from certs.store import Bundle, Conflict, Secret, Store, StoreError
 
-# The leaf is renewed at a random time in this part of its life, so that replicas renew at different times.
+# The part of a leaf's life in which it is renewed, at a random time, so that replicas renew at different times.
 RENEWAL = (0.57, 0.67)
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A certificate, its key, and the time to replace it."""
+    """This replica's serving certificate."""
 
     certificate: x509.Certificate
     key_pem: bytes = field(repr=False)
     certificate_pem: bytes = field(repr=False)
     issuer: str
-    """The fingerprint of the CA that signed it."""
     renew_at: datetime
 
     @property
     def not_after(self) -> datetime:
-        """The expiry (UTC)."""
+        """In UTC."""
         return self.certificate.not_valid_after_utc
 
     def valid(self, now: datetime) -> bool:
-        """Whether the certificate is valid for a client whose clock shows `now`."""
         return self.certificate.not_valid_before_utc <= now < self.not_after
 
 
@@ -63,14 +59,14 @@ def issue(
 
 
 def new_signer(leaf: Leaf | None, state: State, bundles: Sequence[Bundle], now: datetime) -> Authority | None:
-    """The CA that signs a new leaf now; None to keep `leaf`, if it is valid or a new leaf would be no better."""
+    """The CA that signs a new leaf now; None to keep `leaf`."""
     authority = signer(state, bundles, now)
     if authority is None or leaf is None or not leaf.valid(now) or lacking(bundles, leaf.issuer):
         return authority
     if leaf.issuer != authority.fingerprint:
-        # The successor signs before its promotion only if no caBundle trusts any other CA.
+        # The successor signs early only if no caBundle trusts any other CA.
         return authority if authority is state.current else None
-    # A leaf cannot outlive its CA, so near the CA's end a new leaf would not last longer.
+    # A leaf cannot outlive its CA, so near the CA's end a new leaf would last no longer.
     return authority if now >= leaf.renew_at and authority.not_after > leaf.not_after else None
 
 
@@ -84,15 +80,15 @@ class SelfManaged:
     """The leaf to serve; None until all caBundles that can be written trust it."""
     leaf: Leaf | None = None
     phase: Phase | None = None
-    """The phase; None until the Secret is read."""
+    """None until the Secret is read."""
     foreign_ca: str | None = None
     """The common name of the CA in the Secret if another program made the CA."""
     ca_not_after: datetime | None = None
     """The expiry of the CA that signs, or at the first start will sign."""
     untrusting: tuple[str, ...] = ()
-    """The names of the objects with a caBundle that does not trust the leaf."""
+    """Objects with a caBundle that does not trust the leaf."""
     last_error: str | None = None
-    """The error of the last pass; None if it succeeded."""
+    """None if the last pass succeeded."""
     clock_offset: timedelta = timedelta(0)
     """The API server's clock minus this machine's clock."""
 
@@ -107,7 +103,7 @@ class SelfManaged:
         after_pass: Callable[[], None] = lambda: None,
         random: Random | None = None,
     ) -> None:
-        """Leaves are for `hosts`. `listener` gets notices about this replica's changes. Callbacks must not raise."""
+        """`listener` gets notices about this replica's changes. Callbacks must not raise."""
         self._store = store
         self._hosts = tuple(hosts)
         self._settings = settings
@@ -129,38 +125,36 @@ class SelfManaged:
 
     @property
     def trusted(self) -> bool:
-        """Whether the served leaf is valid and at least one caBundle, when last read, trusted it.
+        """Whether the served leaf is valid and at least one caBundle trusts it.
 
-        A caBundle that does not trust the leaf does not count: calls with it would fail even if this replica became
-        unready.
+        Calls with other caBundles would fail even if this replica became unready.
         """
         return self.leaf is not None and self._some_trust and self.leaf.valid(self.now)
 
     @property
     def leaf_not_after(self) -> datetime | None:
-        """The expiry of the served leaf."""
         return self.leaf.not_after if self.leaf else None
 
     async def first_certificate(self) -> ServingCertificate:
-        """Wait for a trusted leaf. The returned object also serves all later leaves."""
+        """Waits for a trusted leaf. The returned object also serves all later leaves."""
         await self._serving.wait()
         assert self.certificate  # noqa: S101 (set before the event)
         return self.certificate
 
     async def run(self) -> NoReturn:
-        """Run passes until cancelled: one in each interval, and more often after a failure."""
         failures = 0
         while True:
             await self.reconcile()
             failures = failures + 1 if self.last_error else 0
-            # The clock of a suspended machine stops, but certificates expire. So the pause never exceeds the interval.
+            # Certificates also expire while a suspended machine's clock stands still, so the pause never exceeds the
+            # interval.
             pause = self._settings.interval.total_seconds() * self._random.uniform(0.9, 1)
             if failures:
                 pause = min(pause, 2 ** min(failures, 10) * self._random.uniform(0.5, 1))
             await asyncio.sleep(pause)
 
     async def reconcile(self) -> None:
-        """Run one pass: every step that is possible now. A failure is in `last_error`; the next pass tries again."""
+        """Take every step that is possible now. A failure is in `last_error`, and the next pass tries again."""
         try:
             await self._steps()
         except Exception as error:  # noqa: BLE001 - any content of a caBundle must not prevent the next pass
@@ -176,11 +170,7 @@ class SelfManaged:
         self._after_pass()
 
     def _renew_after_failure(self) -> None:
-        """Issue leaves from the CA that the caBundles trusted, even after a failure.
-
-        A deleted Secret or an unavailable API server must not block reviews. A caBundle that cannot be written must not
-        affect clients that trust the leaf.
-        """
+        """Issue a leaf from the CA that the caBundles trusted: reviews go on without a Secret or an API server."""
         bundles = self._bundles
         if self.leaf and signer(self._state, bundles, self.now) is None:
             others = lacking(bundles, self.leaf.issuer)
@@ -189,7 +179,7 @@ class SelfManaged:
         self._record_trust(self._bundles)
 
     async def _steps(self) -> None:
-        failed: dict[str, str] = {}  # the errors of caBundles that could not be written
+        failed: dict[str, str] = {}  # by caBundle
         for _ in range(MAX_ROTATION_STEPS):
             # The clock is read before the Secret, so a leaf never outlives the CA that signed it.
             ours = self._clock()
@@ -207,8 +197,8 @@ class SelfManaged:
             try:
                 step = plan(state, bundles, now, self._settings)
                 if isinstance(step, Publish) and failed.keys() >= {bundle.name for bundle in step.bundles}:
-                    # The rotation waits until these caBundles can be written. It continues without them if otherwise no
-                    # CA could sign a leaf that clients trust.
+                    # The rotation waits for the failed caBundles, unless no CA could then sign a leaf that clients
+                    # trust.
                     rest = [bundle for bundle in bundles if bundle.name not in failed]
                     waits = signer(state, bundles, now) is not None or not rest
                     step = None if waits else self._without(rest, state, now)
@@ -225,10 +215,7 @@ class SelfManaged:
         raise StoreError(f"other replicas or users kept changing the objects for {MAX_ROTATION_STEPS} steps")
 
     async def _restore(self, bundles: Sequence[Bundle]) -> dict[str, str]:
-        """If the Secret is missing, publish its last known CAs to caBundles that lack the CA of the leaf.
-
-        Returns the errors of caBundles that could not be written.
-        """
+        """Without the Secret, publish its last CAs to caBundles that lack the leaf's CA. Returns errors by caBundle."""
         failed: dict[str, str] = {}
         if self.leaf and (outdated := lacking(bundles, self.leaf.issuer)):
             with suppress(Conflict):  # the next pass retries
@@ -237,12 +224,11 @@ class SelfManaged:
         return failed
 
     def _without(self, rest: Sequence[Bundle], state: State, now: datetime) -> Step | None:
-        """The next step if only the caBundles `rest` existed. The leaf is renewed for them first, if necessary."""
         self._renew_leaf(state, rest, now)
         return plan(state, rest, now, self._settings)
 
     async def _take(self, step: MakeSuccessor | Save | None, state: State, secret: Secret, now: datetime) -> bool:
-        """Take the step; True if it was the last step. A step is complete only after its result has been read back."""
+        """True after the last step. A step is complete only after its result has been read back."""
         if step is None:
             return True
         after, notice = step.state, step.notice
@@ -256,7 +242,7 @@ class SelfManaged:
         return False
 
     async def _publish(self, step: Publish, state: State) -> dict[str, str]:
-        """Write each caBundle, even after a failure; returns the errors of caBundles that could not be written."""
+        """Write each caBundle, even after a failure. Returns errors by caBundle."""
         failed: dict[str, str] = {}
         conflict = None
         signs = state.current.fingerprint if state.current else ""
@@ -289,7 +275,6 @@ class SelfManaged:
         self._tell(Notice("LeafIssued", f"serving a new certificate, valid until {leaf.not_after:%Y-%m-%dT%H:%M:%SZ}"))
 
     def _record_trust(self, bundles: Sequence[Bundle]) -> None:
-        """Record the caBundles that trust the leaf."""
         self.untrusting = tuple(bundle.name for bundle in lacking(bundles, self.leaf.issuer)) if self.leaf else ()
         self._some_trust = len(self.untrusting) < len(bundles) or not bundles
         if self.leaf:
@@ -305,7 +290,7 @@ class SelfManaged:
             self.foreign_ca = name if name != self._settings.name else None
 
     def _time(self, secret: Secret, ours: datetime) -> datetime:
-        """The API server's time, else this machine's: a replica with a wrong clock must not change the CA."""
+        """A replica with a wrong clock must not change the CA, so the API server's time is used if known."""
         now = secret.server_time or ours
         differed = abs(self.clock_offset) > CLOCK_SKEW
         self.clock_offset = now - ours

@@ -1,9 +1,8 @@
 """The certificate of a TLS listener, and its replacement while the listener runs.
 
-Loading a new pair into a live SSLContext is not safe: a key that does not match breaks every later handshake, and a
-pair with a different key type is silently ignored. So each pair gets its own context and is checked there first. The
-listener's context passes every handshake to the current context by `sni_callback`, which OpenSSL also calls for clients
-that send no server name.
+A new pair cannot be loaded into a live SSLContext: a key that does not match breaks every later handshake, and OpenSSL
+ignores a pair with a different key type. Each pair gets its own context instead. The listener's context passes every
+handshake to the current context by `sni_callback`, also for clients that send no server name.
 """
 
 import os
@@ -21,32 +20,33 @@ __all__ = ["CertificateError", "ServingCertificate", "read_pair"]
 
 
 class ServingCertificate:
-    """A listener's certificate. The server gets `context` once; `swap` replaces the pair for later handshakes."""
+    """The server gets `context` once. `swap` replaces the pair for later handshakes."""
 
     context: ssl.SSLContext
     not_after: datetime
     _client_ca: str = ""
 
     def __init__(self, chain_pem: bytes, key_pem: bytes, *, now: datetime | None = None) -> None:
-        """Serve this pair (the leaf first in `chain_pem`); CertificateError if it cannot be served."""
+        """The leaf is first in `chain_pem`. CertificateError if the pair cannot be served."""
         self._pair = chain_pem, key_pem
         self.not_after = _check(chain_pem, key_pem, now)
         self._current = _context(chain_pem, key_pem)
-        # The listener's own context needs a certificate too: OpenSSL chooses the cipher before it calls `sni_callback`.
+        # OpenSSL chooses the cipher before it calls `sni_callback`, so this context needs a certificate too.
         self.context = _context(chain_pem, key_pem)
         self.context.sni_callback = self._select
 
     def require_clients(self, ca_pem: bytes) -> None:
-        """Require client certificates from these CAs (PEM); after a CertificateError the previous CAs stay."""
+        """Require client certificates from these CAs (PEM). After a CertificateError the previous CAs stay."""
         ca = ca_pem.decode("ascii", "replace")
         context = _context(*self._pair)  # a context cannot forget a CA
         _require(context, ca)
-        # The listener's context decides whether to request a certificate, the current context which CAs to trust.
+        # The listener's context decides whether to request a certificate. The current context decides which CAs to
+        # trust.
         _require(self.context, ca)
         self._current, self._client_ca = context, ca
 
     def swap(self, chain_pem: bytes, key_pem: bytes, *, now: datetime | None = None) -> None:
-        """Serve this pair from the next handshake on; after a CertificateError the old pair stays."""
+        """Serve this pair from the next handshake on. After a CertificateError the old pair stays."""
         not_after = _check(chain_pem, key_pem, now)
         context = _context(chain_pem, key_pem)
         if self._client_ca:
@@ -59,7 +59,7 @@ class ServingCertificate:
 
 
 def read_pair(certificate: Path, key: Path) -> tuple[bytes, bytes]:
-    """The bytes of both files; CertificateError if a file cannot be read."""
+    """The content of both files; CertificateError if a file cannot be read."""
     try:
         return certificate.read_bytes(), key.read_bytes()
     except OSError as error:
@@ -78,7 +78,7 @@ def _context(chain_pem: bytes, key_pem: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    # A resumed session would keep the identity of a certificate that has been replaced.
+    # A resumed session would keep the identity of a replaced certificate.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     with _private_file(chain_pem.rstrip() + b"\n" + key_pem) as path:
@@ -102,10 +102,7 @@ def _check(chain_pem: bytes, key_pem: bytes, now: datetime | None) -> datetime:
 
 @contextmanager
 def _private_file(content: bytes) -> Iterator[str]:
-    """A path to `content` for the duration of the block: in memory on Linux, else a file that only this user can read.
-
-    `ssl` loads keys only from files.
-    """
+    """A path to `content`, because `ssl` loads keys only from files. The file is in memory on Linux."""
     try:
         descriptor = os.memfd_create("certificate")
     except (AttributeError, OSError):

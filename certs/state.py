@@ -36,9 +36,8 @@ class State:
     old: tuple[x509.Certificate, ...] = ()
     retired_at: datetime | None = None
     damage: tuple[str, ...] = ()
-    """The invalid parts and their faults."""
     key_removed: bool = False
-    """Whether the signing CA's certificate has no key: an administrator removes the key to request a new CA."""
+    """The signing CA's certificate has no key: an administrator removes the key to request a new CA."""
     other: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     @property
@@ -64,7 +63,6 @@ class State:
         return replace(state, current=self.successor, successor=None, published_at=None)
 
     def to_data(self) -> dict[str, bytes]:
-        """The Secret's data."""
         data = dict(self.other)
         for prefix, authority in (("ca", self.current), ("next-ca", self.successor)):
             if authority:
@@ -78,7 +76,7 @@ class State:
 
 
 def load(data: Mapping[str, bytes]) -> State:
-    """The state in `data`. It never raises: damaged parts are left out and named in `damage`.
+    """The state in `data`. Never raises: damaged parts are left out and named in `damage`.
 
     The certificate of a CA whose key is lost is treated as old: its leaves may still be served.
     """
@@ -123,7 +121,7 @@ def load(data: Mapping[str, bytes]) -> State:
         successor=successor,
         published_at=time("next-ca.published-at") if successor else None,
         old=tuple(certificate for certificate in (*old, *lost) if fingerprint(certificate) not in signing),
-        # A CA whose key is lost signed until now. The stored time is of CAs that retired earlier.
+        # A CA whose key is lost signed until now. The stored time belongs to CAs that retired earlier.
         retired_at=None if lost else time("old-ca.retired-at"),
         damage=tuple(damage),
         key_removed=bool(removed),

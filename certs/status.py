@@ -1,4 +1,4 @@
-"""The certificates as plain data, with problems and fixes: for `certs status` and `doctor`."""
+"""The certificates as plain data, with problems and fixes, for `certs status` and `doctor`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ from certs.store import Bundle
 
 Chain = Sequence[x509.Certificate]
 
-# If a smaller part of a certificate's lifetime is left, the renewal is overdue: every issuer renews earlier.
+# If a smaller part of the lifetime is left, the renewal is overdue: every issuer renews earlier.
 OVERDUE = 0.25
-# A successor is added to the caBundles within seconds, and signs after the grace time.
+# A successor reaches the caBundles within seconds, and signs after the grace time.
 STUCK = timedelta(minutes=10)
 
 
@@ -50,7 +50,7 @@ class Described:
     not_before: datetime
     not_after: datetime
     remaining: timedelta
-    """The remaining lifetime; negative after the expiry."""
+    """Negative after the expiry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class DescribedBundle:
 
     name: str
     fingerprints: tuple[str, ...]
-    """The CAs in the object's caBundles."""
+    """The CAs that are in each of the object's caBundles."""
     trusts_served: bool | None
     """Whether every caBundle trusts the served certificate; None if unknown."""
 
@@ -84,10 +84,10 @@ def describe(
     settings: RotationSettings | None = None,
     data: Mapping[str, bytes] | None = None,
 ) -> TrustStatus:
-    """The status of the caBundles and of the served chains (leaf first), as far as they were fetched.
+    """`served` has the fetched chains, leaf first. The API server calls the service by `server_name`.
 
-    `server_name` is the host name that the API server uses. With `settings` the certificates are self-managed, and
-    `data` is the content of the CA Secret, or None if the Secret does not exist.
+    With `settings` the certificates are self-managed. `data` is then the content of the CA Secret, or None if the
+    Secret does not exist.
     """
     state = secret.load(data or {})
     signers = (("signing CA", state.current), ("next CA", state.successor))
@@ -196,7 +196,7 @@ def _bundle_issues(bundle: Bundle, served: Sequence[Chain], now: datetime) -> It
 
 
 def _fault(certificate: x509.Certificate, now: datetime) -> str:
-    """The reason why the certificate is invalid at this time, as the end of a sentence."""
+    """The certificate's fault as the end of a sentence; empty if the certificate is valid."""
     if certificate.not_valid_after_utc <= now:
         return f"expired at {_text(certificate.not_valid_after_utc)}"
     if certificate.not_valid_before_utc > now:

@@ -1,4 +1,4 @@
-"""The cluster access that self-managed certificates need: a program with an API client implements `Store`.
+"""The cluster access that self-managed certificates need.
 
 All reads are live: an old answer from a cache could revert another replica's new CA. Every write contains the version
 of the object that was read.
@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class StoreError(Exception):
-    """The cluster cannot be read or written; the message is one line for a human."""
+    """The message is one line for a human."""
 
 
 class Conflict(StoreError):
@@ -20,17 +20,17 @@ class Conflict(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """The stored CA Secret. `data` is decoded, and empty if the Secret has none."""
+    """`data` is decoded, and empty if the Secret has none."""
 
     data: Mapping[str, bytes] = field(repr=False)
     resource_version: str
     server_time: datetime | None = None
-    """The `Date` of the API server's response (aware). The API server verifies certificates by this clock."""
+    """The `Date` of the API server's response, with a time zone. The API server verifies certificates by this clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """One object with caBundles: a webhook configuration, or a CRD with a conversion webhook."""
+    """An object with caBundles: a webhook configuration, or a CRD with a conversion webhook."""
 
     name: str
     """The name in messages, such as `ValidatingWebhookConfiguration/admission.example.com`."""
@@ -40,16 +40,16 @@ class Bundle:
 
 
 class Store(Protocol):
-    """The Secret and the caBundles in the cluster. Every method raises only StoreError on failure."""
+    """Every method raises only StoreError on failure."""
 
     async def read_secret(self) -> Secret | None:
-        """The CA Secret, or None if it does not exist."""
+        """The CA Secret; None if it does not exist."""
 
     async def write_secret(self, data: Mapping[str, bytes], resource_version: str) -> None:
-        """Replace all data of the Secret; Conflict unless it is still at `resource_version`."""
+        """Replace all data of the Secret; Conflict if it is no longer at `resource_version`."""
 
     async def read_bundles(self) -> Sequence[Bundle]:
-        """Every existing object with a caBundle for the service."""
+        """Every object with a caBundle for the service."""
 
     async def write_bundle(self, bundle: Bundle, pem: bytes) -> None:
-        """Set all caBundles of the object to `pem`; Conflict unless it is still at `bundle.resource_version`."""
+        """Set all caBundles of the object to `pem`; Conflict if it is no longer at `bundle.resource_version`."""

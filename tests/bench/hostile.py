@@ -74,9 +74,7 @@ def costliest(name: str, job: dict[str, Any], views: dict[str, ClusterView]) -> 
 def _milliseconds(hook: Hook, data: bytes, view: ClusterView) -> float:
     began = time.process_time()
     asked = review.decode(data)
-    decide = partial(
-        pipelines.decide, hook, asked, policies=POLICIES, view=view, today=date.min, time_left=lambda: float("inf")
-    )
+    decide = partial(pipelines.decide, hook, asked, policies=POLICIES, view=view, today=date.min)
     policy = POLICIES.for_any_namespace()
     try:
         decision = limited(decide, review_handler._seconds(hook))

@@ -66,7 +66,6 @@ class Offline:
                 policies=self._policies,
                 view=self._view,
                 today=date.min,
-                time_left=lambda: float("inf"),
                 granted=granted,
             )
             if set(decision.requested) <= set(granted or ()):

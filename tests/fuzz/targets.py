@@ -193,7 +193,6 @@ def _answers(admission_request: AdmissionRequest) -> None:
                 policies=_everything_on(),
                 view=view,
                 today=TODAY,
-                time_left=lambda: float("inf"),
             )
             json.loads(review.encode(decision.response(admission_request.uid)))
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from webhook.admission.messages import Finding
+from webhook.admission.messages import SCHEMA, Finding
 from webhook.cli.policy import job_fields
 
 Json = Any
@@ -59,11 +59,12 @@ def _apply(document: Json, finding: Finding, *, creates_fields: bool) -> bool:
 
 
 def _order(finding: Finding) -> tuple[int, int]:
-    """The order of fixes: first "Move", because other messages name the new place; "Rename" and "Remove" last."""
+    """The order of fixes: first renamed and moved fields, because other messages name the new place; "Remove" last."""
     fix, depth = finding.violation.fix, len(finding.violation.path)
-    phase = {"Move": 0, "Request": 2, "Rename": 3, "Remove": 3}.get(fix.split()[0], 1)
-    phase = 4 if fix.startswith("Remove this mount and its volume") else phase
-    return phase, -depth if phase == 3 else depth
+    phase = {"Move": 1, "Request": 3, "Rename": 4, "Remove": 4}.get(fix.split()[0], 2)
+    phase = 0 if finding.rule == SCHEMA and fix.startswith("Rename") else phase
+    phase = 5 if fix.startswith("Remove this mount and its volume") else phase
+    return phase, -depth if phase == 4 else depth
 
 
 def _value(text: str) -> Json:
@@ -131,10 +132,17 @@ def _ranks(document: Json, _: str, found: re.Match[str]) -> None:
 
 def _hostfile(document: Json, _: str, found: re.Match[str]) -> None:
     words = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]
-    at = next(
-        index for index, word in enumerate(words) if word in {"--host", "--hostfile", "-H", "orte_default_hostfile"}
-    )
-    words[at : at + 2] = [words[at] if words[at][0] != "-" else "--hostfile", found[1]]
+    options = r"--?host(?:file|s)?|-H|orte_default_hostfile"
+    at = next((index for index, word in enumerate(words) if re.fullmatch(options, str(word))), None)
+    if at is None:
+        words[-1] = re.sub(rf"(?:{options}) \S+", f"--hostfile {found[1]}", words[-1])
+    else:
+        words[at : at + 2] = [words[at] if words[at][0] != "-" else "--hostfile", found[1]]
+
+
+def _replaced(document: Json, path: str, found: re.Match[str]) -> None:
+    target, key = _parts(document, path)
+    target[key] = [re.sub(rf"(?<!\S){found[1]}(?!\S)", found[2], word) for word in target[key]]
 
 
 def _cores(document: Json, _: str, found: re.Match[str]) -> None:
@@ -235,6 +243,8 @@ _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]
     (r"Add (&& .*)\.$", _edited(lambda words, more: [*words[:-1], f"{words[-1]} {more}"])),
     (r"Remove the &", _edited(lambda words, _: [*words[:-1], words[-1].rstrip("& ")])),
     (r"(?:Use|Write)(?: --hostfile)? (/etc/mpi/hostfile)(?: instead)?\.$", _hostfile),
+    (r"Replace (-\w+) by (-\w+)\.$", _replaced),
+    (r"Join it to the text by &&\.$", _edited(lambda words, _: [*words[:-2], " && ".join(words[-2:])])),
     (r"Start sshd with .*: (\[.*\])\.$", _write),
     (r"Write (?!a |text |true or )(.+?)\.$", _write),
     (r"Use one of ([^,]+)", _write),

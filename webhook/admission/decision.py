@@ -21,65 +21,58 @@ QUOTA_RULE = "resource-quota"
 
 
 class Decision(msgspec.Struct):
-    """A decision. The reply, the log, the metrics and the command line use it."""
+    """The reply, the log, the metrics and the command line are made from a decision."""
 
     denied: list[Finding] = msgspec.field(default_factory=list)
     """Findings that reject the job."""
     warned: list[Finding] = msgspec.field(default_factory=list)
-    """Findings that are warnings for the user, the worst first."""
+    """Findings that warn the user, the worst first."""
     audited: list[Finding] = msgspec.field(default_factory=list)
-    """Findings only for the audit log."""
+    """Findings for the audit log only."""
     rule_faults: dict[str, str] = msgspec.field(default_factory=dict)
-    """Errors of custom rules by rule id. They are faults of the policy, not of the job."""
+    """By rule id: errors of custom rules. They are faults of the policy, not of the job."""
     exempted: list[tuple[Finding, str]] = msgspec.field(default_factory=list)
     """Exempted findings with their reasons."""
     requested: list[str] = msgspec.field(default_factory=list)
     """Rules from which the job requests an exemption. They deny unless the requester may exempt jobs from them."""
     told: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    """The notes of each injection, in the order of their ids."""
     news: list[str] = msgspec.field(default_factory=list)
-    """Injections that the user is not yet informed of."""
+    """Injections that the user does not yet know of."""
     injection_warnings: InjectionWarnings = "each"
-    """How warnings list injected fields."""
     skipped: str = ""
     """The reason why the job was not checked; empty if it was checked."""
     name: str = ""
-    """The object's name, for messages."""
+    """For messages."""
     group: str = mpijob.GROUP
     kind: str = "MPIJob"
     patch: list[dict[str, object]] = msgspec.field(default_factory=list)
-    """JSON Patch operations."""
     authors: list[str] = msgspec.field(default_factory=list)
-    """The injection of each operation in `patch`, in the same order.
-
-    There is none for the last operation if this writes the annotation that lists the injections.
-    """
+    """The injection of each operation in `patch`. The last operation has none if it lists the injections."""
     document: dict[str, Any] | None = None
     """The patched object without its managedFields."""
     reservation: Reservation | None = None
-    """The job's use of the namespace's quotas; None if no quota applies to it."""
+    """The job's use of the namespace's quotas; None if no quota applies."""
     refused_gpus: dict[str, int] = msgspec.field(default_factory=dict)
     """The accelerators that a rejected new job requests."""
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
-    """Annotations for the audit log."""
+    """For the audit log."""
     policy: str = ""
-    """The names and versions of the applied policies; empty if there are only the built-in defaults."""
+    """Names and versions of the applied policies; empty if only the built-in defaults apply."""
 
     def add(self, finding: Finding, action: Action) -> None:
-        """Record a finding under the action it triggers."""
         {Action.DENY: self.denied, Action.WARN: self.warned}.get(action, self.audited).append(finding)
 
     @property
     def findings(self) -> Iterator[tuple[Action, Finding]]:
-        """The findings with their actions, the worst action first."""
+        """The worst action first; without findings that follow from another finding."""
         by_action = ((Action.DENY, self.denied), (Action.WARN, self.warned), (Action.AUDIT, self.audited))
-        return ((action, finding) for action, found in by_action for finding in found if not finding.cause)
+        return ((action, finding) for action, findings in by_action for finding in findings if not finding.cause)
 
     def put_worst_first(self) -> None:
-        """Sort the findings after all are recorded, and cut them to the size of a reply.
+        """Sort the complete findings, and cut them to the size of a reply.
 
-        If a violation has `follows` (the path of another violation), its finding is listed after its cause. This cause
-        is a finding at that other path, without `follows`, and with the same or a stronger action.
+        If a violation has `follows` (the path of another violation), its finding is listed after its cause: a finding
+        at that path, without `follows`, and with the same or a stronger action.
         """
         self.warned.sort(key=lambda finding: finding.importance)
         for listed in (self.denied, self.warned, self.audited, self.exempted):
@@ -99,7 +92,7 @@ class Decision(msgspec.Struct):
 
     @property
     def depends_on_quota(self) -> bool:
-        """Whether only the current quota decides: a quota applies to the job, and no other rule rejects it."""
+        """Whether a quota applies and no other rule rejects the job."""
         return self.reservation is not None and all(finding.rule == QUOTA_RULE for finding in self.denied)
 
     @property
@@ -109,7 +102,7 @@ class Decision(msgspec.Struct):
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings next to the verdict: findings, failed injections, then injections."""
+        """Findings, failed injections, then injections."""
         if not (self.warned or self.told or self.news):
             return []
         findings = [finding.warning for finding in self.warned]
@@ -127,7 +120,8 @@ class Decision(msgspec.Struct):
             if isinstance(note, Caution) or (author not in injected and not isinstance(note, Hint))
         ]
         return [
-            visible(f"{author}: {note}") for author, note in sorted(cautions, key=lambda each: _importance(each[0]))
+            visible(f"{author}: {note}")
+            for author, note in sorted(cautions, key=lambda caution: _importance(caution[0]))
         ]
 
     @property
@@ -137,11 +131,10 @@ class Decision(msgspec.Struct):
 
     @property
     def hints(self) -> list[str]:
-        """The notes of injections about fields that they did not change."""
+        """Notes about fields that the injections did not change."""
         return [note for notes in self.told.values() for note in notes if isinstance(note, Hint)]
 
     def _injected(self) -> list[str]:
-        """The warnings about injections that `injection_warnings` allows."""
         if self.injection_warnings == "one-line":
             briefs = {author: self._brief(author) for author in self.news if not is_quiet(author)}
             return [messages.injected(briefs, self.hints)] if briefs else []

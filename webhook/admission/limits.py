@@ -3,23 +3,23 @@
 from typing import Final
 
 MAX_NAMED_JOBS: Final = 3
-"""Jobs named in the reply to a policy change, which shows what would change for jobs."""
+"""Jobs named in the reply to a policy change."""
 MAX_NAMED_INJECTIONS: Final = 6
 """Changed injections named in the reply to a policy change."""
 MAX_WARNINGS: Final = 10
-"""Warnings of a reply: the API server drops warnings beyond 4,096 characters in total."""
+"""Warnings of a reply. The API server drops warnings beyond 4,096 characters in total."""
 MAX_WARNING_CHARACTERS: Final = 120
-"""Characters of a warning; Kubernetes recommends this limit."""
+"""Characters of a warning, as Kubernetes recommends."""
 MAX_IDS_CHARACTERS: Final = 256
-"""Characters of a warning that lists ids: the API server may cut longer ones."""
+"""Characters of a warning that lists ids. The API server may cut longer warnings."""
 MAX_LISTED_FINDINGS: Final = 50
 """Findings listed in a rejection."""
 MAX_COUNTED_GPUS: Final = 10_000
-"""GPUs that a rejected job adds to a metric, because a typo in `replicas` may make the job very large."""
+"""GPUs that a rejected job adds to a metric: a typo in `replicas` may make the job very large."""
 MAX_FAULT_CHARACTERS: Final = 500
 """Characters of a violation in a policy: a key or value may have any length."""
 MAX_SKIP_CHARACTERS: Final = 1024
-"""Characters read from the annotation with injections to skip. All ids fit."""
+"""Characters of the annotation with injections to skip. All ids fit."""
 MAX_UNKNOWN_SHOWN: Final = 3
 """Unknown injections named in a warning."""
 MAX_SHOWN_VALUE_CHARACTERS: Final = 30
@@ -27,6 +27,6 @@ MAX_SHOWN_VALUE_CHARACTERS: Final = 30
 MAX_SHOWN_PATH_CHARACTERS: Final = 60
 """Characters of a path in a warning."""
 MAX_UNKNOWN_ANNOTATIONS: Final = 5
-"""Unknown annotations of a job that are compared with those of the service."""
+"""Unknown annotations of a job that are compared with the service's annotations."""
 MAX_FINDINGS_PER_DECISION: Final = 1_000
-"""Findings of each kind in a reply. The limit on processor time does not cover the time to write their texts."""
+"""Findings of each kind in a reply. The limit on processor time does not cover the writing of texts."""

@@ -1,15 +1,14 @@
-"""The texts around violations and injections: rejections and warnings.
+"""The texts of rejections and warnings.
 
-The API server drops warnings beyond 4,096 characters in total and cuts long ones, so they stay short and few (apiserver
+The API server drops warnings beyond 4,096 characters in total and cuts long ones (apiserver
 `pkg/endpoints/filters/warning.go`).
 
-Each cause is reported once. A finding with `Violation.follows` has the same fix as another rule's violation: it is
-listed after that violation and not included in the number of problems. The following findings are left out:
+Each cause is reported once. A finding with `Violation.follows` has the same fix as another rule's violation. It is
+listed after that violation and not included in the number of problems. These findings are left out:
 
 - amounts that contradict each other, if they also violate a LimitRange, whose fix names both amounts;
 - a violation of the API server's pod validation, if the Pod Security level forbids the same field;
-- a finding about the init container that the injection `launcher-wait` adds, if it repeats a finding about the
-  launcher's first container.
+- a finding about the init container of `launcher-wait` that repeats a finding about the launcher's first container.
 """
 
 import re
@@ -31,25 +30,25 @@ from webhook.rules import REGISTRY, CauseReason, Violation
 SCHEMA = "schema"
 """The rule id in findings about the schema."""
 
-# The commands that show the injected fields and their reasons. The longest text that fits is used.
+# Commands that show the injected fields and their reasons. The longest text that fits is used.
 _WHERE = (f" (kubectl get mpijob NAME -o yaml; {PROGRAM} explain NAME)", f" ({PROGRAM} explain NAME)")
 
 _PATH_PART = re.compile(r"\[[^\]]*\]?|[^\[][^.\[]*")
 _IN_PARENTHESES = re.compile(r" \((.*\)|.*$)", re.DOTALL)
-ROLE_DEPTH = 3  # the parts spec, mpiReplicaSpecs and [Worker]
+ROLE_DEPTH = 3  # spec, mpiReplicaSpecs and [Worker]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A violation and its rule. Control characters in users' values are replaced by visible escapes."""
+    """A violation and its rule. Control characters in users' values become visible escapes."""
 
     rule: str
     violation: Violation
     cause: str = field(default="", compare=False)
-    """The rule of the violation that causes this finding. Findings with a cause are not counted as problems."""
+    """The rule of the violation that causes this finding. A finding with a cause is not a problem of its own."""
 
     def __post_init__(self) -> None:
-        """Replace control characters here because every message is made from findings."""
+        """Every message is made from findings, so control characters are replaced here."""
         violation = self.violation
         escaped = visible_lines if violation.of_lines else visible
         path, message, fix = visible(violation.path), escaped(violation.message), escaped(violation.fix)
@@ -64,7 +63,6 @@ class Finding:
 
     @property
     def label(self) -> str:
-        """The rule's id in messages."""
         return f"[{self.rule}, follows from {self.cause}]" if self.cause else f"[{self.rule}]"
 
     @property
@@ -79,8 +77,8 @@ class Finding:
         """Field, fault and fix on one line.
 
         If the line is too long, these parts are left out in turn: the middle of the field's path, the parts of the
-        fault in parentheses, the fix, the middle of the fault. The rule's id always stays. The first line of a long
-        fault is a heading, so the second line is shown.
+        fault in parentheses, the fix, the middle of the fault. The first line of a long fault is a heading, so the
+        second line is shown.
         """
         path, fault = self.violation.path, self.violation.message
         heading, *lines = fault.split("\n")
@@ -101,9 +99,9 @@ class Finding:
 
 
 def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
-    """The text of a rejection: every violation, numbered, with field, fault, fix and rule.
+    """The text of a rejection.
 
-    A fault of several lines is shown unchanged. It is indented only if there are other violations.
+    A fault of several lines is shown unchanged. It is indented if there are other violations.
     """
     problems = "1 problem" if len(findings) == 1 else f"{len(findings)} problems"
     lines = [f'{kind} "{visible(name)}" was rejected: {problems}']
@@ -121,12 +119,11 @@ def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
 
 
 def first_of(text: str, number: int) -> str:
-    """The text of the first cause, and the number of further causes: the OpenShift console shows only the first."""
+    """The OpenShift console shows only the first cause, so it names the number of further causes."""
     return text if number < 2 else f"{text} (and {number - 1} more)"
 
 
 def warnings(texts: Sequence[str]) -> list[str]:
-    """At most ten warnings, in their order."""
     unique = list(dict.fromkeys(map(visible, texts)))
     shown = unique[:MAX_WARNINGS]
     if len(unique) > MAX_WARNINGS:
@@ -137,13 +134,13 @@ def warnings(texts: Sequence[str]) -> list[str]:
 def injected(briefs: Mapping[str, str], hints: Iterable[str] = ()) -> str:
     """One line for all injections: their ids with their briefs, the command to read more, and hints.
 
-    Injections with a brief are first. If the line is too long, the command is left out, then one brief after the other.
-    A long list of ids is cut only at the API server's limit. Hints always stay.
+    If the line is too long, the command is left out, then one brief after the other. A long list of ids is cut at the
+    API server's limit. Hints always stay.
     """
     return _injected(tuple(briefs.items()), "".join(f"; {hint}" for hint in hints))
 
 
-@lru_cache(maxsize=256)  # the ids and briefs are the same for most jobs
+@lru_cache(maxsize=256)  # most jobs have the same ids and briefs
 def _injected(told: tuple[tuple[str, str], ...], hints: str) -> str:
     briefs = dict(told)
     ids = sorted(briefs, key=lambda author: not briefs[author])
@@ -172,12 +169,12 @@ def shorten(text: str) -> str:
 
 
 def _length(text: str) -> int:
-    """The length in bytes of UTF-8, like the API server measures it."""
+    """The length in bytes of UTF-8, as the API server measures it."""
     return len(text.encode(errors="replace"))
 
 
 def _cut(text: str, room: int) -> str:
-    """`text` without its middle, because the end of a fault is its most important part."""
+    """`text` without its middle: the end of a fault is its most important part."""
     data = text.encode(errors="replace")
     if len(data) <= room:
         return text
@@ -204,12 +201,12 @@ _BOUNDS: Final = "limit-range"
 _LEVEL: Final = "pod-security"
 _PODS: Final = "pod-template"
 _OF_AMOUNTS: Final = frozenset({"pod-template", "gpus"})
-# The atomic group stops backtracking, because a resource name may contain many similar parts.
+# A resource name may contain many similar parts. The atomic group prevents backtracking.
 _PAIR: Final = re.compile(r"(?>(.+?\.resources)\.(?:limits|requests)\[)(.+)\]", re.DOTALL)
 
 
 def told_once(denied: Iterable[Finding]) -> list[Finding]:
-    """The findings that reject a job, without findings that are fixed together with another finding."""
+    """`denied` without findings that are fixed together with another finding."""
     findings = list(denied)
     bounded = {_pair(finding) for finding in findings if finding.rule == _BOUNDS} - {None}
     of_level = {finding.violation.path for finding in findings if finding.rule == _LEVEL}
@@ -222,7 +219,7 @@ def told_once(denied: Iterable[Finding]) -> list[Finding]:
 
 
 def without_copies(findings: list[tuple[Finding, Action]], job: MPIJob) -> list[tuple[Finding, Action]]:
-    """The findings without repetitions: the init container that `launcher-wait` adds copies the launcher's first."""
+    """`findings` without repetitions: `launcher-wait` copies the launcher's first container into an init container."""
     init = job.launcher.template.init_containers if findings and job.launcher else ()
     index = next((index for index, container in enumerate(init) if container.name == WAIT_CONTAINER), None)
     if index is None:

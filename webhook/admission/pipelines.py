@@ -1,16 +1,13 @@
-"""decide(hook, request) chooses the pipeline for a review. Pure: it depends only on request, policies and cluster view.
+"""decide(hook, request) chooses the pipeline for a review. ReviewError if the object is not JSON."""
 
-It raises ReviewError if the object is not JSON.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date
 from typing import Literal
 
 from webhook.admission import skipping
 from webhook.admission.decision import Decision
 from webhook.admission.mutate.pipeline import mutate
-from webhook.admission.validate.pipeline import DeadlineExceeded, validate
+from webhook.admission.validate.pipeline import validate
 from webhook.api import mpijob
 from webhook.api.review import AdmissionRequest
 from webhook.cluster.resources.namespaces import NAMESPACES
@@ -20,6 +17,10 @@ from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
 Hook = Literal["mutate", "validate"]
 
 
+class DeadlineExceeded(Exception):
+    """The API server no longer waits for the verdict."""
+
+
 def decide(
     hook: Hook,
     request: AdmissionRequest,
@@ -27,7 +28,6 @@ def decide(
     policies: PolicySet,
     view: ClusterView,
     today: date,
-    time_left: Callable[[], float],
     granted: Mapping[str, bool] | None = None,
 ) -> Decision:
     """The decision for any review that a webhook configuration may send to `hook`."""
@@ -45,7 +45,7 @@ def decide(
     if hook == "mutate":
         decision = mutate(request, policy=policy, view=view)
     else:
-        decision = validate(request, policy=policy, view=view, today=today, granted=granted, time_left=time_left)
+        decision = validate(request, policy=policy, view=view, today=today, granted=granted)
     decision.policy = policy.identity
     return decision
 

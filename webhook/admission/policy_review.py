@@ -1,4 +1,4 @@
-"""The review of a policy ConfigMap: rejects an invalid policy, and reports what a valid policy would change. Pure.
+"""The review of a policy ConfigMap: rejects an invalid policy, and reports what a valid policy would change.
 
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
 """
@@ -30,7 +30,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 
 class ConfigMap(msgspec.Struct):
-    """The fields of a ConfigMap that the review reads."""
+    """The fields that the review reads."""
 
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     data: dict[str, str] | None = None
@@ -51,9 +51,7 @@ class PolicyVerdict:
     """The policies after the change; None if nothing would change or the document is broken."""
     notes: list[str] = field(default_factory=list)
     document: PolicyDocument | None = None
-    """The parsed ConfigMap, if it is valid."""
     text: str = ""
-    """The source text of `document`."""
 
     def add_trial(self, outcomes: Sequence[Outcome]) -> None:
         """Reject the document if a custom rule in it could not be evaluated or took too long."""
@@ -65,7 +63,7 @@ class PolicyVerdict:
 
     @property
     def response(self) -> AdmissionResponse:
-        """The reply, with the notes as warnings."""
+        """The notes are warnings."""
         if self.error is None:
             return AdmissionResponse(uid=self.uid, allowed=True, warnings=warnings(self.notes))
         faults = self.error.faults[:MAX_LISTED_FINDINGS]
@@ -91,7 +89,6 @@ class PolicyVerdict:
 
 
 def too_expensive(request: AdmissionRequest) -> PolicyVerdict:
-    """The verdict on a ConfigMap that exceeded the limit on processor time."""
     return PolicyVerdict(request.uid, request.name, PolicyError(PolicyFault("", TOO_EXPENSIVE)))
 
 
@@ -108,7 +105,8 @@ def verdict_on(
         new, old = (msgspec.json.decode(raw, type=ConfigMap | None) for raw in (request.object, request.old_object))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise review.ReviewError(f"not a ConfigMap: {error}", uid=request.uid) from None
-    verdict.name = next((each.metadata.name for each in (new, old) if each and each.metadata.name), request.name)
+    names = (config_map.metadata.name for config_map in (new, old) if config_map)
+    verdict.name = next(filter(None, names), request.name)
     others = [layer for layer in policies.layers if layer.name != verdict.name]
     if new is None or not new.is_policy:
         if old is not None and old.is_policy:
@@ -121,7 +119,7 @@ def verdict_on(
         data = new.data or {}
         document = store.read_from(data, policy_model(), MAX_LISTED_FINDINGS)
     except PolicyError as error:
-        # A copy without the traceback, which refers to the verdict: the cycle would keep the objects in memory.
+        # A copy without the traceback: the traceback refers to the verdict, and the cycle would keep both in memory.
         verdict.error = PolicyError(*error.faults, more=error.more)
         return verdict
     layer = Layer(verdict.name, document, new.metadata.resource_version, layers.digest_of(data[store.KEY]))
@@ -151,7 +149,6 @@ def _notes(
 
 
 def _selected(layer: Layer, namespaces: Sequence[Namespace] | None) -> Iterator[str]:
-    """Notes on a selector that names missing namespaces or selects no namespace."""
     selector = layer.document.selector
     if selector is None or namespaces is None:
         return

@@ -13,7 +13,7 @@ from webhook.predict.pod_template import decode_job
 
 
 def old_job(request: review.AdmissionRequest) -> MPIJob | None:
-    """The stored object; None if it cannot be read. Then all findings in the new object apply."""
+    """None if the stored object cannot be read. Then all findings in the new object apply."""
     if too_large.finding(request.old_object):
         return None
     try:

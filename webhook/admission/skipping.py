@@ -25,13 +25,13 @@ CLAIMED = frozenset({OWNED, COPY})
 UNCHANGED = "no checked field changed"
 _RULES_READ: Final = frozenset(("labels", "annotations"))
 _METADATA: Final = _RULES_READ | {"finalizers", "ownerReferences"}
-"""Metadata that users write, so custom rules may read it."""
+"""Metadata that users write, and custom rules may read."""
 
 
 def reason_to_inject_nothing(
     request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy, view: ClusterView
 ) -> str:
-    """The reason why the object gets no injections; empty if it gets them."""
+    """The reason; empty if the object gets injections."""
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
     if request.operation == "UPDATE" and is_by_controller(request, policy, view):
@@ -48,13 +48,13 @@ def reason_to_inject_nothing(
 def is_being_deleted(old: MPIJob | None) -> bool:
     """Whether the stored job is being deleted.
 
-    The submitted object does not show this: with server-side apply, `deletionTimestamp` may be the user's value.
+    The submitted object does not show this: with server-side apply, the user can write `deletionTimestamp`.
     """
     return old is not None and old.metadata.deletion_timestamp is not None
 
 
 def only_claims(request: review.AdmissionRequest, reason: str, policy: Policy, view: ClusterView) -> bool:
-    """Whether the `reason` is in the job itself, where any user can write it. Then it is not trusted."""
+    """Whether only the job itself states the `reason`. Any user can write it there, so it is not trusted."""
     return reason in CLAIMED and not is_by_controller(request, policy, view)
 
 
@@ -67,11 +67,11 @@ def is_by_controller(request: review.AdmissionRequest, policy: Policy, view: Clu
 
 
 def reason_to_check_nothing(request: review.AdmissionRequest, policy: Policy, view: ClusterView) -> str:
-    """The reason why this object is admitted without a check; empty if it is checked.
+    """The reason; empty if the object is checked.
 
-    A controller's update passes only if it changes no more than this controller should. Its other updates are checked,
-    because the controller's account may be stolen. Values are compared byte by byte, which takes a few milliseconds for
-    any job. The API server encodes both objects in the same way.
+    A controller's update passes if it changes no more than this controller should. Other updates are checked, because
+    the controller's account may be stolen. Values are compared byte by byte: the API server encodes both objects in the
+    same way.
     """
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
@@ -95,9 +95,8 @@ def passes_unjudged(
 ) -> bool:
     """Whether an update of an object that cannot be judged passes.
 
-    An update passes if it does not change labels, annotations and spec. A controller may also make the changes that
-    `controllers_change` accepts, by default Kueue's changes of a spec. Users may not make these changes, because
-    rules read these fields.
+    It passes without a change of labels, annotations and spec. A controller may also make the changes that
+    `controllers_change` accepts, by default Kueue's changes of a spec. Users may not, because rules read these fields.
     """
     pair = _pair(request)
     if pair is None:
@@ -158,7 +157,7 @@ def only_kueues_change(request: review.AdmissionRequest) -> bool:
 
 
 def _but_for_kueue(document: msgspec.Raw) -> Iterator[object]:
-    """The parts of a spec that Kueue does not change. Parts that are cheap to read are first."""
+    """The parts of a spec that Kueue does not change, the cheapest first."""
     spec = msgspec.json.decode(document, type=_Spec).spec
     run_policy = spec.pop("runPolicy", msgspec.Raw(b"{}"))
     replicas = spec.pop("mpiReplicaSpecs", msgspec.Raw(b"{}"))
@@ -182,7 +181,7 @@ def _bytes(value: Any) -> Any:
 
 
 def finding(api_version: str) -> Finding:
-    """The rejection of an API version that is not served. An older job can be converted."""
+    """For an API version that is not served. An older job can be converted."""
     fix = f"Write {mpijob.API_VERSION}."
     if api_version in mpijob.OLDER_VERSIONS:
         converts = f"un `{PROGRAM} convert FILE`, which also says what the image needs."

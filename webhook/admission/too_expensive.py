@@ -31,7 +31,6 @@ class _Named(msgspec.Struct):
 
 
 def injection(request: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
-    """Make only the injections that cannot be skipped, and warn the user."""
     decision = inject_unskippable(request, policy=policy, view=view)
     if decision.patch:
         caution = f"{TOO_EXPENSIVE}, so nothing was injected but {', '.join(decision.news)}"
@@ -42,7 +41,7 @@ def injection(request: AdmissionRequest, policy: Policy, view: ClusterView) -> D
 
 
 def no_injection(request: AdmissionRequest, policy: Policy) -> Decision:
-    """Inject nothing, and warn the user, because even the required injections took too long."""
+    """Even the injections that cannot be skipped took too long."""
     decision = _decision(request, policy, skipped=TOO_EXPENSIVE)
     decision.told[RULE] = [Caution(NOTHING_INJECTED)]
     return decision
@@ -55,7 +54,7 @@ def verdict(
     *,
     controllers_change: Callable[[AdmissionRequest], bool] | None = None,
 ) -> Decision:
-    """Report the object with the strongest action that the policy's mode allows; see `passes_unjudged` for updates."""
+    """Reports the object with the strongest action that the policy's mode allows."""
     if passes_unjudged(request, policy, view, controllers_change=controllers_change):
         return _decision(request, policy, skipped=AS_STORED)
     decision = _decision(request, policy)

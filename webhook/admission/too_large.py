@@ -1,4 +1,4 @@
-"""Rejects objects that are too large to decode. Decoding takes memory and cannot be interrupted."""
+"""Rejects objects that are too large to decode: decoding takes memory and cannot be interrupted."""
 
 import msgspec
 
@@ -12,11 +12,11 @@ AS_STORED = f"{TOO_LARGE}, and unchanged since it was stored"
 
 
 def finding(document: msgspec.Raw) -> Finding | None:
-    """The finding about an object that is too large, regardless of the policy; None if the object can be decoded."""
+    """The finding, regardless of the policy; None if the object can be decoded."""
     data = bytes(document)
     if len(data) > limits.MAX_OBJECT_BYTES:
         return _finding(len(data), "bytes", limits.MAX_OBJECT_BYTES)
-    # Brackets in texts are included; excluding them would require parsing the object.
+    # Includes brackets in texts: to exclude them, the object would have to be parsed.
     if len(data) > limits.MAX_NESTED_VALUES:
         nested = data.count(b"{") + data.count(b"[")
         if nested > limits.MAX_NESTED_VALUES:
@@ -24,7 +24,7 @@ def finding(document: msgspec.Raw) -> Finding | None:
     return None
 
 
-def _finding(count: int, what: str, most: int) -> Finding:
-    message = f"{TOO_LARGE}: {count:,} {what}, at most {most:,}"
+def _finding(count: int, unit: str, maximum: int) -> Finding:
+    message = f"{TOO_LARGE}: {count:,} {unit}, at most {maximum:,}"
     fix = "Stay within that: no policy allows more."
     return Finding(RULE, Violation("spec", message, fix=fix, reason=CauseReason.NOT_SUPPORTED))

@@ -122,7 +122,11 @@ def find(
             call = _read(program, words[1:], implementation, without_shell=True)
             # The entry point of an image may add the program.
             return [structs.replace(call, starts_nothing=False)] if start or not command else [call]
-        text = shell.script(words)[0] if program in shell.SHELLS else ""
+        text, rest = shell.script(words) if program in shell.SHELLS else ("", ())
+        if len(rest) == 1 and " " in rest[0] and "$" not in text:
+            text = f"{text}\n{rest[0]}"  # a user who writes a word for each command means both
+        if program in {"cd", "export"}:  # a user who forgets the shell means a script
+            text = " ".join(words)
         if program in _AS_USER and "-c" in words[:-1]:
             text = words[words.index("-c") + 1]
         if program in shell.SHELLS or text:

@@ -108,6 +108,17 @@ def _note_lines(node: yaml.Node, path: Path, line_of: dict[Path, int], included:
                 _note_lines(item, (*path, index), line_of, included)
 
 
+def texts(text: str | bytes) -> Any:
+    """The first document of the valid `text`, with keys and values as their text: `{N: no}` is {"N": "no"}."""
+    return _text_of(next(yaml.compose_all(_readable(text), Loader=_Loader)))
+
+
+def _text_of(node: yaml.Node) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        return {key.value: _text_of(value) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+    return [_text_of(item) for item in node.value] if isinstance(node, yaml.SequenceNode) else node.value
+
+
 def _readable(text: str | bytes) -> str:
     """The text for the parser; UnicodeError if the bytes are not text."""
     if isinstance(text, bytes):

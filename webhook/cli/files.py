@@ -1,9 +1,9 @@
 """Reads files of Kubernetes objects like `kubectl apply -f`."""
 
-import json
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
@@ -262,20 +262,29 @@ def line_of(manifest: Manifest, path: str = "") -> int | None:
     if not manifest.content:
         return None
     lines = _lines(manifest.content)[manifest.number - 1]
+    place = (*manifest.place, *job_fields.place(manifest.written or manifest.document, _in_file(manifest, path)))
+    return nearest_line(lines, place)
+
+
+def written_at(manifest: Manifest, path: str) -> Any:
+    """The value at `path` with numbers and booleans as their text, such as 3.10 for 3.1; None if it is unknown."""
+    if not manifest.content:
+        return None
+    document = _texts(manifest.content)[manifest.number - 1]
+    with suppress(LookupError, TypeError, job_fields.FieldError):
+        for step in manifest.place:
+            document = document[step]
+        return job_fields.get(document, _in_file(manifest, path))
+    return None
+
+
+def _in_file(manifest: Manifest, path: str) -> str:
+    """The path in the file of the field at the corrected path."""
     for _ in manifest.moved:
         moved = (place for place in reversed(manifest.moved) if f"{path}.".startswith((f"{place}.", f"{place}[")))
         if new := next(moved, None):
             path = manifest.moved[new] + path.removeprefix(new)
-    place = (*manifest.place, *job_fields.place(manifest.written or manifest.document, path))
-    return nearest_line(lines, place)
-
-
-def written_at(manifest: Manifest, path: str, value: object) -> str:
-    """The number `value` as written in the file, such as 3.10 for 3.1; empty if not found."""
-    number = line_of(manifest, path)
-    line = manifest.content.decode(errors="replace").split("\n")[number - 1] if number else ""
-    words = re.findall(r"[\w+-][\w.+-]*", line)
-    return next((word for word in words if json.dumps(yaml.load_all(word)) == json.dumps([value])), "")
+    return path
 
 
 # One entry is enough: callers finish one file before they start the next.
@@ -286,3 +295,9 @@ def _lines(content: bytes) -> Sequence[Mapping[tuple[str | int, ...], int]]:
 
 def nearest_line(lines: Mapping[tuple[str | int, ...], int], path: tuple[str | int, ...]) -> int | None:
     return next((lines[path[:end]] for end in range(len(path), -1, -1) if path[:end] in lines), None)
+
+
+@lru_cache(maxsize=1)
+def _texts(content: bytes) -> Sequence[Any]:
+    """Each document that is not empty, with scalars as their text."""
+    return [yaml.texts(part) for part in yaml.split(content)]

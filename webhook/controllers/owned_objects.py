@@ -1,9 +1,9 @@
 """Objects that a job owns: one object per kind and job, named after the job.
 
-A missing object is created, not applied, because a server-side apply would take over another owner's object with the
-same name. An existing object is only changed if the job controls it. The change contains its uid, so the API server
-rejects the change if the object was replaced. The garbage collector deletes the object with its owner, so the service
-needs no permission to delete it.
+A missing object is created, not applied: a server-side apply would take over another owner's object with the same name.
+An existing object is changed only if the job controls it. The change contains the object's uid, so the API server
+rejects the change if the object was replaced. The garbage collector deletes the object, so the service needs no
+permission to delete it.
 """
 
 import asyncio
@@ -39,10 +39,9 @@ JOB_NAME: Final = "training.kubeflow.org/job-name"
 # Seconds.
 RESYNC: Final = 600.0
 UNKNOWN_PAUSE: Final = 30.0
-LATE_PAUSE: Final = 1.0  # pause in which the cache is updated, or the garbage collector works
-PATIENCE: Final = (
-    60.0  # maximum wait for the garbage collector, which may never delete the object: a user can set any owner
-)
+LATE_PAUSE: Final = 1.0  # while the cache is updated, or the garbage collector works
+# The longest wait for the garbage collector: a user can set any owner, so it may never delete the object.
+PATIENCE: Final = 60.0
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 
@@ -62,12 +61,12 @@ _decoder: Final = msgspec.json.Decoder(_Object)
 
 @dataclass(frozen=True, slots=True)
 class SeenObject:
-    """An object that exists."""
+    """An existing object."""
 
     owner: str
-    """The uid of the MPIJob that controls the object; empty if no MPIJob does."""
+    """The uid of the MPIJob that controls the object; empty if none does."""
     content: str
-    """A hash of the spec and the label's value."""
+    """A hash of the spec and of the label's value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +77,15 @@ class OwnedKind:
     kind: str
     plural: str
     label: str
-    """Only objects with this label are watched."""
     foreign: str
-    """The consequence, for a message, of an object with the same name that does not belong to the job."""
+    """For a message: the consequence of a foreign object with the same name."""
     unordered: tuple[str, ...] = ()
     """Lists in the spec whose order has no meaning."""
 
-    def record(self, found: Mapping[str, Any]) -> SeenObject:
-        """The part of an object that is compared."""
-        return self._record(msgspec.convert(found, _Object))
+    def record(self, content: Mapping[str, Any]) -> SeenObject:
+        return self._record(msgspec.convert(content, _Object))
 
     def watched(self) -> Kind[ByNamespace, SeenObject]:
-        """The resource for a watch of the objects of all jobs."""
         return Kind(
             self.plural,
             f"/apis/{self.group_version}/{self.plural}",
@@ -99,7 +95,7 @@ class OwnedKind:
         )
 
     def of_job(self, key: ByNamespace, uid: str, value: str, spec: Mapping[str, Any]) -> KubernetesObject:
-        """The object of a job for the API server, with this value of the label."""
+        """`value` is the value of the label."""
         namespace, name = key
         owner = {"apiVersion": mpijob.API_VERSION, "kind": "MPIJob", "name": name, "uid": uid, "controller": True}
         return {
@@ -109,7 +105,7 @@ class OwnedKind:
                 "name": f"{PREFIX}{name}",
                 "namespace": namespace,
                 "labels": {self.label: value, "app.kubernetes.io/managed-by": PROGRAM},
-                # Without blockOwnerDeletion, which requires permission for the job's finalizers on OpenShift.
+                # blockOwnerDeletion would require permission for the job's finalizers on OpenShift
                 "ownerReferences": [owner],
             },
             "spec": spec,
@@ -118,7 +114,7 @@ class OwnedKind:
     def _record(self, existing: _Object) -> SeenObject:
         owners = [owner for owner in existing.metadata.owner_references or () if owner.controller]
         uid = next((owner.uid for owner in owners if owner.kind == "MPIJob" and owner.group == mpijob.GROUP), "")
-        # The API server does not store an empty list.
+        # the API server does not store an empty list
         filled = {name: value for name, value in (existing.spec or {}).items() if value}
         spec = {name: sorted(value) if name in self.unordered else value for name, value in filled.items()}
         content = [(existing.metadata.labels or {}).get(self.label), spec]
@@ -127,7 +123,7 @@ class OwnedKind:
 
 @dataclass(eq=False)
 class OwnedObjects(ABC):
-    """A controller for objects of one kind. Every replica maintains all objects; `watch` has those of all replicas."""
+    """A controller for objects of one kind. Every replica maintains all objects."""
 
     name: ClassVar[str]
     kind: ClassVar[OwnedKind]
@@ -148,7 +144,6 @@ class OwnedObjects(ABC):
         self.watch.store.on_change(lambda key, *_: self._add((key[0], key[1].removeprefix(PREFIX))))
 
     async def run(self) -> None:
-        """Maintain all objects until cancelled."""
         await self.view.settled()
         await self.watch.settled()
         self._begun = True
@@ -163,14 +158,14 @@ class OwnedObjects(ABC):
 
     @abstractmethod
     async def _reconcile(self, key: ByNamespace, job: MPIJobRecord, document: PolicyDocument) -> float | None:
-        """Check one job with the policy of its namespace; returns the seconds until the next check, or None."""
+        """Check one job with the policy of its namespace. Returns the seconds until the next check, or None."""
 
     async def _look(self, key: ByNamespace) -> float | None:
         job, namespace = self.view.get(MPI_JOBS, key), self.view.get(NAMESPACES, key[0])
         if job is Answer.ABSENT:
             self._forget(key)
             return None
-        # The namespace's labels are necessary: without them the job could get the object of a different policy.
+        # Without the namespace's labels, the job could get the object of a different policy.
         if isinstance(job, Answer) or isinstance(namespace, Answer):
             return LATE_PAUSE if namespace is Answer.ABSENT else UNKNOWN_PAUSE
         return await self._reconcile(key, job, self.policies().for_namespace(namespace).document)
@@ -193,14 +188,13 @@ class OwnedObjects(ABC):
         return self.watch.get((key[0], PREFIX + key[1]))
 
     def _forget(self, key: ByNamespace) -> None:
-        """Forget a deleted job."""
         self._taken_since.pop(key, None)
         self._rewritten.forget(key)
 
     async def _write(
         self, key: ByNamespace, body: KubernetesObject, desired: SeenObject, cached: SeenObject | Answer
     ) -> float | None:
-        """Create or replace the object; returns the seconds until the next attempt, or None if it is done."""
+        """Create or replace the object. Returns the seconds until the next attempt, or None if it is done."""
         kind = self.kind
         collection = f"/apis/{kind.group_version}/namespaces/{in_path(key[0])}/{kind.plural}"
         name = body["metadata"]["name"]
@@ -225,7 +219,7 @@ class OwnedObjects(ABC):
         if existing.owner != desired.owner:
             waited = self._clock() - self._taken_since.setdefault(key, self._clock())
             if existing.owner and waited < PATIENCE:
-                return max(LATE_PAUSE, waited)  # an earlier job's object, which the garbage collector will delete
+                return max(LATE_PAUSE, waited)  # the garbage collector will delete an earlier job's object
             message = f"{kind.kind} {name} already exists and does not belong to this job: {kind.foreign}. Delete it."
             await self._tell(key, body, "Foreign", message)
             raise ClusterError(f"{kind.kind} {key[0]}/{name} does not belong to the job")
@@ -238,9 +232,9 @@ class OwnedObjects(ABC):
         self._taken_since.pop(key, None)
         return None
 
-    async def _tell(self, key: ByNamespace, body: KubernetesObject, what: str, message: str) -> None:
+    async def _tell(self, key: ByNamespace, body: KubernetesObject, problem: str, message: str) -> None:
         """Write a Warning Event about the job: one for all replicas, at most one per hour."""
-        owner, reason = body["metadata"]["ownerReferences"][0], f"{self.kind.kind}{what}"
+        owner, reason = body["metadata"]["ownerReferences"][0], f"{self.kind.kind}{problem}"
         about = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
         once = f"{owner['uid']}/{reason}"
         with suppress(ClusterError):
@@ -248,5 +242,4 @@ class OwnedObjects(ABC):
 
 
 def in_path(name: Hashable) -> str:
-    """The name, escaped for a path."""
     return quote(str(name), safe="")

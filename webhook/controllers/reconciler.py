@@ -1,8 +1,7 @@
 """Brings objects into their desired state, one key at a time, after each change and periodically.
 
-There is no leader: every replica works on every key, perhaps at the same time as another replica. Controllers therefore
-use deterministic names, creation that may conflict, and server-side apply. A failed key is tried again with growing
-delays. Reviews are not affected. Calls are rate-limited to protect the API server.
+Every replica works on every key, perhaps at the same time as another replica. Controllers therefore use deterministic
+names, creation that may conflict, and server-side apply. A failed key is tried again with growing delays.
 """
 
 import asyncio
@@ -21,7 +20,6 @@ class PacedClient:
     """A client with a rate limit for its calls."""
 
     requests: int = 0
-    """The number of calls so far."""
 
     def __init__(self, api: Client, *, rate: float = MAX_CALLS_PER_SECOND, burst: int = MAX_CALLS_AT_ONCE) -> None:
         self._api = api
@@ -35,7 +33,7 @@ class PacedClient:
     ) -> dict[str, Any]:
         """Like `Client.request`, but waits until the rate allows the call."""
         now = self._clock()
-        # The generic cell rate algorithm: the time when the bucket would be full again without further calls.
+        # The generic cell rate algorithm: `_full` is when the bucket would be full again without further calls.
         self._full = max(self._full, now) + 1 / self._rate
         if (wait := self._full - now - self._burst / self._rate) > 0:
             await asyncio.sleep(wait)
@@ -57,11 +55,10 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(eq=False)
 class Reconciler(Generic[Key]):
-    """Works on added keys while `run` runs. It never makes two calls for the same key in parallel.
+    """Calls `reconcile` for added keys while `run` runs, never twice at the same time for a key.
 
-    `reconcile` compares the current with the desired state. It returns the seconds until it should be called again
-    without a change, or None. After an exception, such as ClusterError, it is called again for the key. If a key is
-    added during a call for it, another call follows.
+    `reconcile` returns the seconds until its next call for the key, or None. It is also called again after an
+    exception, and if the key is added during a call.
     """
 
     name: str
@@ -72,7 +69,7 @@ class Reconciler(Generic[Key]):
 
     def __post_init__(self) -> None:
         self.results = Counter({DONE: 0, FAILED: 0})
-        """The number of calls of `reconcile` by outcome."""
+        """Calls of `reconcile` by outcome."""
         self._loop = asyncio.get_running_loop()
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._ready: set[Key] = set()
@@ -93,12 +90,12 @@ class Reconciler(Generic[Key]):
 
     @property
     def problem(self) -> str:
-        """The problem on one line, for the administrator; empty if there is none."""
+        """One line for the administrator; empty if there is no problem."""
         return f"{self.failing} failed and will be tried again; the last: {self._last}" if self._failures else ""
 
     @property
     def idle(self) -> bool:
-        """Whether no key is due now or scheduled for later."""
+        """Whether no key is due, now or later."""
         return not (self._ready or self._at_work or self._timers)
 
     def add(self, key: Key, after: float = 0) -> None:
@@ -114,7 +111,6 @@ class Reconciler(Generic[Key]):
             self._due(key)
 
     async def run(self) -> None:
-        """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self.at_once):
                 group.create_task(self._work())
@@ -157,26 +153,24 @@ class Reconciler(Generic[Key]):
 
 
 class Restraint(Generic[Key]):
-    """Slows down repeated writes that another client reverts. All times must be from the same clock.
+    """Slows down a write that another client keeps reverting, to one every few minutes.
 
-    The other client may be a replica with a different policy, or an operator with different defaults. The writes slow
-    down to one every few minutes.
+    The other client may be a replica with a different policy, or an operator with different defaults. All times must be
+    from the same clock.
     """
 
     def __init__(self) -> None:
         self._done: dict[Key, tuple[int, float]] = {}
 
     def wait(self, key: Key, now: float) -> float:
-        """Seconds until the next write for `key` is allowed; 0 for now."""
+        """Seconds until the next write is allowed; 0 for now."""
         times, last = self._done.get(key, (0, now))
         pause = min(LAST_DELAY, FIRST_PAUSE * 2 ** min(times - 1, 30)) if times else 0
         return max(0.0, last + pause - now)
 
     def note(self, key: Key, now: float) -> None:
-        """Record a write for `key`."""
         times, last = self._done.get(key, (0, now))
         self._done[key] = (1 if now - last > FORGOTTEN else times + 1, now)
 
     def forget(self, key: Key) -> None:
-        """Drop a deleted `key`."""
         self._done.pop(key, None)

@@ -32,7 +32,9 @@ Some arguments make the program fail. The point-to-point tests of OSU, such as `
 GROMACS without MPI has `-ntmpi`. `--mca plm slurm` needs Slurm, which no pod has.
 
 The program that mpirun starts, or its script, must not be in a volume that only the launcher mounts. A program in a
-ConfigMap must be executable.
+ConfigMap must be executable. `sshd -d` ends after one connection. A
+pod cannot run `docker` or `singularity`, and has no variables of Slurm or PBS. Python, deepspeed and torchrun get
+`--epochs 3` in one word as one argument.
 
 The job is rejected if the launcher's command is an `mpirun` of Open MPI with a negative number, or with an option and
 its value in one word. Other faults are warnings, because the image is unknown.
@@ -42,12 +44,14 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from posixpath import normpath
 from typing import Final
 
 from webhook.api import mpirun, operator_env, programs, shell, sshd
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
-from webhook.api.mpirun_options import HOROVODRUN, HYDRA, NEAR_OPTION, OPEN_MPI, Dialect
+from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, NEAR_OPTION, OPEN_MPI, Dialect
 from webhook.api.pod import Container, PodTemplate, Volume
 from webhook.kit.advice_bounds import Span
 from webhook.kit.context import Context
@@ -97,11 +101,16 @@ _OF_A_SCHEDULER: Final = re.compile(rf"--?mca plm ({'|'.join(_SCHEDULERS)})\b")
 _PER_NODE: Final = re.compile(r"(--nproc[-_]per[-_]node)[= ](\d{1,5})\b")
 # Accelerators that have one device each. Neuron accelerators have several cores.
 _GPUS: Final = ("amd.com/gpu", "nvidia.com/gpu")
+_OF_CONTAINERS: Final = re.compile(r"(apptainer|docker|podman|singularity) (?:exec|run)\b")
+_DEBUGS: Final = re.compile(r"\s(-[46Deqr]*d\w*)")
+_RUNS_SCRIPTS: Final = re.compile(r"python[\d.]*|accelerate|deepspeed|torchrun")
+# A script with arguments, or an option with its value.
+_WITH_ARGUMENTS: Final = re.compile(r"(?:\S+\.py|--?\w[\w-]*)(?: \S+)+")
 # Usual values for `$0` of a script.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
 # The operator mounts this file read-only.
-_MAKES_KEY: Final = re.compile(r"ssh-keygen\s(?![^;&|\n]*-[lyR])[^;&|\n]*\.ssh/id_rsa\b")
+_MAKES_KEY: Final = re.compile(r"ssh-keygen\s(?![^;&|\n]*-[lyR])[^;&|\n]*?(/\S*)/id_rsa\b")
 # (field of the container, fault, fix)
 _Fault = tuple[str, str, str]
 
@@ -150,8 +159,9 @@ def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
             script, rest = shell.script(argv) if program in shell.SHELLS else ("", ())
             first = _program(container, argv, program, script, rest)
             if first is None and kind == "containers":
-                first = _ssh(container)
-            others = _substituted(container, script, role, job, ctx) if "$(" in script else ()
+                first = _ssh(container, job)
+            substituted = _substituted(container, script, role, job, ctx) if "$(" in script else ()
+            others = (*_misused(container), *substituted)
             for field, fault, fix in others if first is None else (first, *others):
                 yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
 
@@ -184,6 +194,28 @@ def _program(
         of_command = len(rest) == 1 and rest[0].partition(" ")[0].rpartition("/")[2] in _PROGRAMS
         return field, fault, "Join it to the text by &&." if of_command else "Add it to the text after -c."
     return None
+
+
+def _misused(container: Container) -> Iterator[_Fault]:
+    """A container in a container, without the socket of a daemon; several words in one, without a shell."""
+    nested = _OF_CONTAINERS.search(sshd.text(container))
+    if nested and not any("docker" in (each.mount_path or "") for each in container.volume_mounts or ()):
+        fix = "Put its image and its command into this container."
+        yield _field(container, nested[1]), f"a pod has no {nested[1]}", fix
+    argv = shell.unwrapped(container.argv)
+    names = (word.rpartition("/")[2] for word in argv)
+    first = next((index for index, name in enumerate(names) if _RUNS_SCRIPTS.fullmatch(name)), len(argv))
+    for before, word in pairwise(argv[first:]):
+        of_option = before[:1] == "-" and " " not in before  # an option may have such a value
+        if not of_option and _WITH_ARGUMENTS.fullmatch(word):
+            yield _field(container, word), f'"{shortened(word)}" is one word', _split(word)
+
+
+def _split(word: str) -> str:
+    """The fix for several words in one."""
+    words = word.split()
+    more = ", ..." if len(words) > MAX_LISTED_WORDS else "."
+    return f"Split it: {', '.join(json.dumps(each, ensure_ascii=False) for each in words[:MAX_LISTED_WORDS])}{more}"
 
 
 def _needs_shell(container: Container) -> str:
@@ -233,11 +265,12 @@ def _lost_words(script: str, rest: Sequence[str]) -> Sequence[str]:
     return rest if len(words) == 1 or not started.isdisjoint(_PROGRAMS) else ()
 
 
-def _ssh(container: Container) -> _Fault | None:
+def _ssh(container: Container, job: MPIJob) -> _Fault | None:
     text = sshd.text(container)
     if "ssh" not in text:
         return None
-    if _MAKES_KEY.search(text):
+    made = _MAKES_KEY.search(text)
+    if made and normpath(job.spec.ssh_auth_mount_path or "/").endswith(normpath(made[1])):
         return _field(container, "ssh-keygen"), "ssh-keygen fails: the job has keys", "Remove ssh-keygen."
     calls, last = sshd.calls(container)
     if not all(call.by_path for call in calls):
@@ -245,6 +278,8 @@ def _ssh(container: Container) -> _Fault | None:
     if last and (last.in_background or not last.in_foreground):
         fix = ("Remove the &." if last.in_foreground else "Add -D, no &.") if last.in_background else "Add -D."
         return _field(container, "sshd"), "sshd goes to the background and the container ends", fix
+    if last and (debug := _DEBUGS.search(last.options)):
+        return _field(container, "sshd"), f"sshd {debug[1]} ends after one connection", f"Replace {debug[1]} by -D."
     return None
 
 
@@ -254,10 +289,8 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     words = call.unread.split()
     if len(words) > 1 and words[0] in spoken.options:
         certain = spoken is OPEN_MPI and is_all_that_runs(launcher, call)
-        more = ", ..." if len(words) > MAX_LISTED_WORDS else "."
-        fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:MAX_LISTED_WORDS])}{more}"
         fault = f'"{shortened(call.unread)}" is one word, not an option'
-        yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
+        yield Violation(_place(launcher, call.unread), fault, _split(call.unread), advisory=not certain)
     if near := NEAR_OPTION.fullmatch(call.unread or call.started):
         name = "np" if near[1] == "pn" else near[1]
         fix = f"Write {'-' if len(name) < 3 else '--'}{name}."
@@ -343,8 +376,10 @@ def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) ->
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
     options = {"".join(values): name for name, values in call.options or () if name in spoken.ranks}
     unclear = {value: name for value, name in options.items() if not (_NUMBER.fullmatch(value) and int(value))}
-    ranks = {value: _ranks(name, job, ctx) for value, name in unclear.items()}
-    faults = _unreplaced(call, launcher, _named(launcher, LAUNCHER, job), ranks) if "$" in "".join(call.words) else ()
+    hosts = {"".join(values): name for name, values in call.options or () if name in HOSTS}
+    fixes = {value: f"Use {'' if 'file' in name else '--hostfile '}{mpirun.HOSTFILE}." for value, name in hosts.items()}
+    fixes |= {value: _ranks(name, job, ctx) for value, name in unclear.items()}
+    faults = _unreplaced(call, launcher, _named(launcher, LAUNCHER, job), fixes) if "$" in "".join(call.words) else ()
     for word, fault, fix in dict.fromkeys(faults):
         yield Violation(_place(launcher, word), fault, fix, advisory=True)
     for value, name in unclear.items():
@@ -354,7 +389,7 @@ def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) ->
         refuses = certain and value.startswith("-")
         effect = f"{call.program} refuses it{'' if refuses else ', or starts another number'}"
         fault = f"-{name} {shortened(value)} is not a number of ranks ({effect})"
-        yield Violation(_place(launcher, value), fault, ranks[value], advisory=not refuses)
+        yield Violation(_place(launcher, value), fault, fixes[value], advisory=not refuses)
 
 
 def _of_another(call: Invocation, spoken: Dialect, other: Dialect) -> Sequence[str]:
@@ -373,24 +408,24 @@ def _is_command_line(program: str) -> bool:
 
 
 def _unreplaced(
-    call: Invocation, launcher: Container, named: Collection[str], ranks: Mapping[str, str]
+    call: Invocation, launcher: Container, named: Collection[str], fixes: Mapping[str, str]
 ) -> Iterator[_Fault]:
-    """(word, fault, fix) of variables without a value; `ranks` has the fixes of numbers of ranks.
+    """(word, fault, fix) of variables without a value; `fixes` has those of numbers of ranks and hosts.
 
-    In a script only numbers of ranks are checked. Words after a shell that mpirun starts are not checked.
+    In a script only these values are checked. Words after a shell that mpirun starts are not checked.
     """
     if not call.without_shell:
         variables = shell.Variables("\n".join(launcher.argv), dict.fromkeys(named), complete=not launcher.env_from)
-        for reference in filter(None, map(shell.VARIABLE.fullmatch, ranks)):
+        for reference in filter(None, map(shell.VARIABLE.fullmatch, fixes)):
             name = reference[1] or reference[3]
             if variables.is_unset(name) and not (reference[2] or name.isdigit()):
-                yield reference[0], f"nothing in the job sets {shortened(name, 30)}", ranks[reference[0]]
+                yield reference[0], f"nothing in the job sets {shortened(name, 30)}", fixes[reference[0]]
         return
     inner = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in shell.SHELLS), None)
     options = call.words.index(call.started) if call.started else len(call.words)
     interprets = not _INTERPRETERS.isdisjoint(word.rpartition("/")[2] for word in call.words[options:inner])
     for index, word in enumerate(call.words[:inner]):
-        variable, number = shell.VARIABLE.search(word), ranks.get(word.rpartition("=")[2], "")
+        variable, number = shell.VARIABLE.search(word), fixes.get(word.rpartition("=")[2], "")
         name = (variable[1] or variable[3]) if variable else ""
         if variable and not interprets and (name in named or number or index < options):
             fix = f"Write $({name})." if name in named or launcher.env_from else number or "Run it by bash -c."

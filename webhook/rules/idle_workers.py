@@ -2,7 +2,8 @@
 
 Without the operator's hostfile, `/etc/mpi/hostfile`, horovodrun and deepspeed run all ranks on the launcher, and so do
 torchrun, accelerate and a plain Python program that mpirun does not start. The workers and their GPUs then stay idle.
-Open MPI, MPICH and Intel MPI get the path of the hostfile from the operator.
+Open MPI, MPICH and Intel MPI get the path of the hostfile from the operator. horovodrun fails
+with both hosts and a hostfile.
 
 mpirun connects to workers only by ssh. It cannot use a worker that runs `sleep infinity` or the training itself, or a
 worker that ends after it has installed or started sshd.
@@ -47,8 +48,10 @@ _NAMES_HOSTS: Final = re.compile(
 )
 _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent", re.IGNORECASE)
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
-# A worker's host name without the name of the Service, or with a wrong one. The hostfile has `worker.service`.
-_UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?)(?=[:,]|\Z)")
+# The name of a machine, or of a worker without the name of the Service or with a wrong one. The hostfile has
+# `worker.service`.
+_UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?|(?:host|node)-?\d+)(?=[:,]|\Z)")
+_OF_HOSTS: Final = frozenset(("H", "host", "hosts"))
 _ADDRESS: Final = re.compile(
     r"(?:MASTER_ADDR=|--master[_-]addr[= ]|--rdzv[_-]endpoint[= ])"
     r'"?(\$\(hostname[^()]*\)|`hostname[^`]*`|\$\{?HOSTNAME\b\}?|[\w.-]*)'
@@ -172,8 +175,12 @@ def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tup
     hosts += [(name, value) for name, value in mca.parameters(call.words) if name.endswith("default_hostfile")]
     if call.program == "horovodrun" and not hosts:
         yield "horovodrun runs on the launcher alone", f"Add {_USE}."
+    if call.program == "horovodrun" and any(name == "hostfile" for name, _ in hosts):
+        for name, value in (each for each in hosts if each[0] in _OF_HOSTS):
+            yield "has both hosts and a hostfile", f"Remove {'-' * min(len(name), 2)}{name} {shortened(value, 30)}."
+        return
     for name, value in hosts:
-        if name in {"H", "host", "hosts"}:
+        if name in _OF_HOSTS:
             if alone and _HERE.fullmatch(value) and call.program == "horovodrun":
                 yield f"-{name}: all ranks on the launcher", _INSTEAD
             elif alone and _HERE.fullmatch(value):

@@ -15,9 +15,8 @@ that no container requests. `hostNetwork` with `hostUsers: false` is rejected, b
 `UserNamespacesHostNetworkSupport` is off in Kubernetes 1.35. If the gate is on, exempt the job.
 
 Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes. A probe of a port by a name that the
-container does not define never succeeds, and is a warning.
-An `httpGet` probe of sshd's port, 22 or 2222, and a
-`mountPath` that ends with `:ro` or `:rw`, as for Docker, are warnings.
+container does not define never succeeds, and is a warning. An `httpGet` probe of sshd's port, 22 or 2222, a `mountPath`
+that ends with `:ro` or `:rw`, as for Docker, and a number of GPUs in `nodeSelector` are warnings too.
 
 Not checked are fields that depend on other feature gates, or that MPIJobs rarely use: `hostnameOverride`,
 `restartPolicyRules`, `workloadRef`, the sum of requests compared with the pod's requests, tolerations with `Gt` or
@@ -48,8 +47,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def violations(job: MPIJob, ctx: Context, *, added: Mapping[str, tuple[str, ...]]) -> Iterator[Violation]:
     """Checks both templates. Volumes that the operator has `added` to a role may be mounted."""
+    pods = [spec.template.spec for _, _, spec in job.replicas() if spec.template.spec]
+    volumes = [volume for pod in pods for volume in pod.volumes or ()]
     roles = [
-        Role(role, f"{path}.template", spec.template, added.get(role, ()), spec.restart_policy == "Never")
+        Role(role, f"{path}.template", spec.template, added.get(role, ()), spec.restart_policy == "Never", volumes)
         for role, path, spec in job.replicas()
     ]
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)

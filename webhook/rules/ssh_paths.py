@@ -13,6 +13,7 @@ other users may read. The requirements are:
   `internal/config/capabilities/capabilities_linux.go`): sshd logs `chroot("/run/sshd"): Operation not permitted`, and
   ssh reports "Connection reset" (mpi-operator issue 642). This is a warning if all nodes run CRI-O. Nothing is
   injected, because the level restricted and most SCCs of OpenShift reject SYS_CHROOT;
+* `sshAuthMountPath` is a folder, not a file such as `/root/.ssh/id_rsa`;
 * sshd needs `StrictModes no` in its configuration, because every user may read the folder of the keys.
 
 Open MPI does not start as root without `--allow-run-as-root`, or both `OMPI_ALLOW_RUN_AS_ROOT` and
@@ -34,7 +35,7 @@ is unknown. A `/root/.ssh` may also come from the API server, since it is the de
 
 import re
 from collections.abc import Iterator
-from posixpath import normpath
+from posixpath import basename, dirname, normpath
 from typing import Final
 
 import msgspec
@@ -110,6 +111,10 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     worker, launcher = sides.get(WORKER), sides.get(LAUNCHER)
     keeps_root_out = _keeps_root_out(ctx)
     mount_path = job.spec.ssh_auth_mount_path or OF_ROOT
+    if basename(mount_path) in {"authorized_keys", "id_rsa", "id_rsa.pub"}:
+        fault = f'"{shortened(mount_path)}" is a file, not the folder of the keys'
+        mount_path = dirname(mount_path)
+        yield Violation(FIELD, fault, fix=f"Set it to {mount_path}.", advisory=True)
     if launcher is not None and not keeps_root_out:
         yield from _started_as_root(job, launcher, mount_path)
     starts_sshd = worker is not None and sshd.starts(worker.container)

@@ -55,7 +55,7 @@ CREATION_POLICIES = (AT_STARTUP, WAIT_FOR_WORKERS)
 MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
 
 # Values that users write for others.
-_MEANT = {"Always": "OnFailure", "Delete": "All", "WaitForWorkersRunning": WAIT_FOR_WORKERS}
+_MEANT = {"always": "OnFailure", "no": "Never", "delete": "All", "waitforworkersrunning": WAIT_FOR_WORKERS}
 
 # The default of `scaleTo` in the rule `name-length`.
 HEAD_ROOM = 100
@@ -292,5 +292,5 @@ def _quantities(start: str, written: Sequence[Written]) -> Iterator[Violation]:
 
 def _not_one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Violation:
     shown = (value or "")[:100]
-    fix = names.choose(_MEANT.get(shown, shown), allowed)
+    fix = names.choose(_MEANT.get(shown.lower(), shown), allowed)
     return Violation(path, f'"{shown}" is not supported', fix, CauseReason.NOT_SUPPORTED)

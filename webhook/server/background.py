@@ -8,7 +8,7 @@ from typing import Any, Final
 from webhook.client import wire
 
 RESTART_SECONDS: Final = 5.0
-# Seconds after which a restarted task is regarded as recovered.
+# Seconds after which a restarted task has recovered.
 STEADY_SECONDS: Final = 60.0
 
 
@@ -20,7 +20,7 @@ async def in_background(
     log: Any,
     faults: MutableMapping[str, str] | None = None,
 ) -> AsyncIterator[None]:
-    """Run `work` until it is done or the block ends; restart it if it fails.
+    """Run `work` until it is done or the block ends. Restart it after an error.
 
     `faults` maps `name` to the last failure, for the administrator, until the task has run for `STEADY_SECONDS`.
     """
@@ -48,7 +48,6 @@ async def in_background(
 
 @asynccontextmanager
 async def at_work(work: Callable[[], Coroutine[Any, Any, object]]) -> AsyncIterator[None]:
-    """Run an endless task until the block ends."""
     task = asyncio.create_task(work())
     try:
         yield

@@ -1,4 +1,4 @@
-"""The CA of the clients that may send reviews, from a file that may be renewed."""
+"""The CA of the clients that may send reviews, from a file that may change."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ CONCERN: Final = "client-ca"
 
 
 class ClientCaFile:
-    """Makes `certificate` require client certificates from the CAs in the file `path`. The file may change.
+    """Makes `certificate` require client certificates from the CAs in the file `path`.
 
-    A damaged file never replaces a valid CA. A file that is being written looks damaged, so a fault is reported only
-    if it occurs twice in a row.
+    A damaged file never replaces a valid CA. A file that is being written looks damaged, so a fault is reported only if
+    it occurs twice in a row.
     """
 
     def __init__(self, path: Path, certificate: ServingCertificate, *, log: Any) -> None:
@@ -28,20 +28,17 @@ class ClientCaFile:
         self._use(self._read())
 
     def concerns(self) -> Mapping[str, str]:
-        """The reason why the file cannot be used now, for the administrator."""
         return {CONCERN: f"{self._problem}; the CAs read earlier are still used"} if self._problem else {}
 
     async def run(self) -> NoReturn:
-        """Poll the file every `INTERVAL` seconds, until cancelled."""
         while True:
             await asyncio.sleep(INTERVAL)
             await self.poll()
 
     async def poll(self) -> None:
-        """Read the file once and use it if it changed."""
         problem = ""
         try:
-            # In a thread: a file system can hang.
+            # a file system can hang
             if self._use(await asyncio.to_thread(self._read)):
                 self._log.info("client CA", reloaded=str(self._path))
         except CertificateError as error:
@@ -58,7 +55,6 @@ class ClientCaFile:
             raise CertificateError(f"cannot read {self._path}: {error.strerror}") from None
 
     def _use(self, ca_pem: bytes) -> bool:
-        """Returns True if the file changed."""
         if ca_pem == self._used:
             return False
         try:

@@ -1,13 +1,12 @@
-"""The time that policies use, for the service and for the commands that predict its answers."""
+"""The time that policies use."""
 
 from datetime import UTC, date, datetime
 
 
 def now() -> datetime:
-    """The current time in UTC."""
     return datetime.now(UTC)
 
 
 def today() -> date:
-    """The date in UTC. Exemptions end on a date in UTC."""
+    """In UTC, like the dates on which exemptions end."""
     return now().date()

@@ -45,13 +45,11 @@ class ClusterLink:
     api: Client
     """For single calls."""
     connection: Connection
-    """The client for lists and watches."""
+    """For lists and watches."""
     view: LiveView
-    """The cached objects of all watches."""
     watches: tuple[Watch[Any, Any], ...]
     """All watches, for metrics."""
     policies: PolicyWatch
-    """The policies in ConfigMaps."""
     read: asyncio.Event
     """Set once each watch has read its objects, was refused or has timed out."""
     settled: asyncio.Event
@@ -78,10 +76,10 @@ class ClusterLink:
         return unknown | stale | self.policies.concerns() | restarted
 
     def misleading_caches(self) -> str:
-        """The stale caches among those that decide which policy applies, if the API server answers; else empty.
+        """Stale caches of namespaces and policies, if other caches are fresh.
 
-        In an outage of the API server all caches become stale together. No cache is reported then, since otherwise all
-        replicas would become unready.
+        In an outage of the API server all caches become stale together. No cache is reported then, because all replicas
+        would become unready.
         """
         freshest = min(watch.age for watch in self.watches)
         choosing = [watch for watch in self.watches if watch.kind.name in {NAMESPACES.name, POLICIES} and watch.synced]
@@ -106,7 +104,6 @@ class ClusterLink:
         return await policy_impact(self.connection, self.view, before, after, today=today, time_left=time_left)
 
     def measured(self) -> Iterator[Value]:
-        """The kinds that cannot be read, by their names in metrics."""
         faults = self.view.faults()
         for name, count in self.view.unknown.items():
             yield "cache_faulty", (name,), name in faults
@@ -130,11 +127,10 @@ async def linked(
     more: Iterable[Resource[Any, Any]] = (),
     on_quota: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
-    """Keep a link up to date until the block ends; ClusterError without a valid configuration.
+    """Keep a link up to date until the block ends. ClusterError without a valid configuration.
 
-    `apply` gets the policies after each change: `base`, overridden by the ConfigMaps in `namespace`. Kueue's
-    configuration is in `kueue_namespace`. `more` are resources to watch in addition to the usual resources. `on_quota`
-    gets the outcome of each verdict of the quota ledger.
+    `apply` gets the policies after each change: `base`, overridden by the ConfigMaps in `namespace`. `more` are
+    additional resources to watch. `on_quota` gets the outcome of each verdict.
     """
     api = await calls.connect(kubeconfig)
     try:
@@ -194,7 +190,7 @@ async def policy_impact(
 ) -> list[str]:
     """A line on the verdicts that would change, and a line on the injections that would change.
 
-    They cover every job, or as many jobs as can be listed and judged in time.
+    They cover as many jobs as can be listed and judged in time.
     """
     replayer = Replayer(before=before, after=after, view=view, today=today)
     listed = False

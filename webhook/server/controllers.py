@@ -1,7 +1,7 @@
-"""Starts the controllers that the settings switch on. They run next to reviews and do not affect them.
+"""Starts the controllers that the settings switch on.
 
-Most controllers belong to optional parts. A controller's modules are imported only when it starts, because a service
-runs few controllers and must start quickly.
+Most controllers belong to optional parts. A controller's modules are imported when it starts, because a service runs
+few controllers and must start quickly.
 """
 
 from collections.abc import Callable, Coroutine
@@ -31,19 +31,17 @@ class Surroundings:
     telemetry: Telemetry
     readiness: Readiness
     policies: Callable[[], PolicySet]
-    """The current policies."""
 
 
 async def start_controllers(stack: AsyncExitStack, around: Surroundings) -> list[Callable[[], None]]:
-    """Run the controllers in the settings until `stack` ends; returns callbacks for policy changes."""
+    """Run the controllers until `stack` ends. Returns callbacks for policy changes."""
     if around.settings.remove_keys:
         await start_key_removal(stack, around)
     on_policies = [await resolve_name(part.start)(stack, around) for part in parts() if part.start]
-    return [each for each in on_policies if each is not None]
+    return [callback for callback in on_policies if callback is not None]
 
 
 async def start_key_removal(stack: AsyncExitStack, around: Surroundings) -> None:
-    """Delete the SSH keys of jobs that have ended."""
     from webhook.controllers.ssh.removal import KeyRemoval  # noqa: PLC0415
 
     link, api = around.link, PacedClient(around.link.api)
@@ -53,7 +51,6 @@ async def start_key_removal(stack: AsyncExitStack, around: Surroundings) -> None
 
 
 async def run_watch(stack: AsyncExitStack, around: Surroundings, *watches: Watch[Any, Any]) -> None:
-    """Run watches that only controllers need, until `stack` ends."""
     around.telemetry.caches(watches)
     for watch in watches:
         around.readiness.concerns_of(partial(_unread, watch))
@@ -61,7 +58,7 @@ async def run_watch(stack: AsyncExitStack, around: Surroundings, *watches: Watch
 
 
 def _unread(watch: Watch[Any, Any]) -> dict[str, str]:
-    """Kinds that the controllers cannot read, for the administrator. Kinds that are not installed are left out."""
+    """Kinds that the controllers cannot read, without kinds that are not installed."""
     if watch.known or watch.not_installed or not watch.reason:
         return {}
     return {f"unknown-{watch.kind.name}": f"no information about {watch.kind.name}: {watch.reason}"}

@@ -27,12 +27,12 @@ _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+", re.ASCII)
 
 
-# The API server sends the same few request lines again and again.
+# the API server sends the same few request lines again and again
 @lru_cache(maxsize=64)
 def parse(raw: str) -> tuple[str | None, float | None]:
     """The hook and the client's timeout in seconds of a request line such as `/mutate-mpijob?timeout=5s`.
 
-    The hook is None for an unknown path; the timeout is None if it is missing or invalid.
+    The hook is None for an unknown path. The timeout is None if it is missing or invalid.
     """
     path, _, query = raw.partition("?")
     values = parse_qs(query).get("timeout", [])
@@ -47,7 +47,7 @@ def _duration(text: str) -> float | None:
 
 
 class Refused(Exception):
-    """The request gets no decision. `reason` is logged; `detail` is not logged because it may quote the client.
+    """The request gets no decision. `detail` is not logged because it may quote the client.
 
     A request that is `shed` because of overload is counted but not logged: a log line would add to the load.
     """
@@ -62,32 +62,29 @@ class Refused(Exception):
 
 @dataclass(eq=False, slots=True)
 class Request:
-    """A request; its body is read only after `ReviewHandler.expect`."""
+    """The body is read only after `ReviewHandler.expect`."""
 
     target: str = ""
     method: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Names in upper or lower case."""
     length: int | None = None
-    """The Content-Length."""
     peer: str = ""
-    """The client's address."""
     certificate: Mapping[str, Any] = field(default_factory=dict)
-    """The client's certificate, verified by TLS."""
+    """Verified by TLS."""
     started: float = 0.0
-    """The time when the head was complete."""
+    """When the head was complete."""
     deadline: float = 0.0
-    """The time after which the client no longer waits for the reply."""
+    """When the client stops waiting for the reply."""
     hook: str | None = None
     """None for an unknown path."""
     body: bytes = b""
     namespace: Namespace | None = None
-    """The Namespace of the reviewed object, read for this request; None if the cache has it."""
+    """The object's Namespace if it was read for this request; None if the cache has it."""
     missing_grants: set[ByNamespace] = field(default_factory=set)
     """Accounts whose SCCs the decision needs."""
 
     def too_late(self) -> Refused:
-        """The refusal after the deadline."""
         return Refused(HTTPStatus.GATEWAY_TIMEOUT, f"no verdict within {self.deadline - self.started:.3g} s")
 
 
@@ -101,7 +98,7 @@ class Reply:
 
 
 def expect_client(request: Request, names: Set[str]) -> None:
-    """Refused unless the client's certificate has one of `names`."""
+    """Raise Refused if the client's certificate has none of `names`."""
     certificate = request.certificate
     subject = {value for part in certificate.get("subject", ()) for kind, value in part if kind == "commonName"}
     subject |= {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"}
@@ -112,7 +109,7 @@ def expect_client(request: Request, names: Set[str]) -> None:
 
 
 def expect_review(request: Request) -> None:
-    """Refused unless the request can be a review."""
+    """Raise Refused if the request cannot be a review."""
     if request.hook is None:
         raise Refused(HTTPStatus.NOT_FOUND, "there is no such path here")
     if request.method != "POST":
@@ -129,5 +126,5 @@ def expect_review(request: Request) -> None:
 
 
 def broken_off() -> Refused:
-    """The refusal for a body that ended early."""
+    """The refusal of a body that ended early."""
     return Refused(HTTPStatus.BAD_REQUEST, "the body is incomplete")

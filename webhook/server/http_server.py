@@ -1,7 +1,7 @@
 """aiohttp's server, with the limits that aiohttp lacks.
 
 An API server sends one request at a time and declares its length. If a client does anything else, its connection is
-closed after the reply, and nothing more from the client is parsed, because parsing costs processor time.
+closed after the reply. Nothing more from the client is parsed, because parsing costs processor time.
 """
 
 import asyncio
@@ -19,15 +19,15 @@ from webhook.server.limits import MAX_CONNECTIONS, MAX_HEAD_BYTES, MAX_HEAD_SECO
 from webhook.server.log import RefusalLog
 
 LINGER_SECONDS: Final = 2.0
-"""Seconds in which the rest of a body is read and dropped after an early reply: the client can then read the reply."""
+"""Seconds in which the rest of a body is dropped after an early reply, so that the client can read the reply."""
 AHEAD_SECONDS: Final = 0.2
-"""Seconds in which a client that sent more than one request can read the reply to its first request."""
+"""Seconds in which a client that sent a second request can read the reply to the first."""
 KEEPALIVE_SECONDS: Final = 200.0
-"""Go clients keep an idle connection for 90 s. The client should close it, not the server."""
-# Descriptors for everything else: the operations port, calls to the API server, files.
+"""Seconds after which an idle connection is closed. Go clients close it after 90 s; the server should not be first."""
+# Descriptors for everything except connections: the operations port, calls to the API server, files.
 RESERVED: Final = 256
 LEAST: Final = 32
-# Why a connection is rejected or aborted: a metric label.
+# Reasons to reject or abort a connection: a metric label.
 REASONS: Final = ("full", "handshake", "silent", "head", "ahead", "unread", "descriptors")
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -38,7 +38,7 @@ class Connections:
     """The connections of one port. Every pod of the cluster may open some.
 
     At the maximum, a new connection replaces the one that has been idle for longest. `refused` gets the reason for each
-    connection that is rejected or aborted.
+    rejected or aborted connection.
     """
 
     maximum: int
@@ -52,11 +52,11 @@ class Connections:
     def admit(self, connection: "HttpConnection") -> bool:
         """Count a new connection; False if it must be rejected because all others are busy."""
         if len(self._open) >= self.maximum:
-            idle = [each for each in self._open if not each.busy]
+            idle = [other for other in self._open if not other.busy]
             if not idle:
                 self.turned_away("full", connection.peer)
                 return False
-            min(idle, key=lambda each: each.used).cut("full")
+            min(idle, key=lambda other: other.used).cut("full")
         self._open.add(connection)
         return True
 
@@ -65,11 +65,11 @@ class Connections:
 
     def turned_away(self, reason: str, peer: str) -> None:
         self.refused(reason)
-        self.log.tell("connection refused", reason=reason, peer=peer)
+        self.log.warning("connection refused", reason=reason, peer=peer)
 
 
 class HttpServer(web.Server):
-    """`handler` gets each request as soon as its head is parsed. `bad_request` makes the reply to invalid HTTP."""
+    """`handler` gets a request when its head is parsed. `bad_request` makes the reply to invalid HTTP."""
 
     def __init__(
         self, handler: Handler, connections: Connections, bad_request: Callable[[str], web.Response] | None = None
@@ -88,11 +88,10 @@ class HttpServer(web.Server):
         self.draining = False
         """If True, each reply closes its connection."""
         self.in_flight = 0
-        """Requests without a reply."""
         self._idle = asyncio.Event()
 
     def connect(self, peer: str, abort: Callable[[], object]) -> "HttpConnection":
-        """A new connection. `abort` ends it before its handshake is over."""
+        """`abort` ends the connection before its handshake is over."""
         return HttpConnection(self, peer, abort, loop=self._loop, **self._kwargs)
 
     async def idle(self) -> None:
@@ -118,24 +117,21 @@ class HttpServer(web.Server):
 
 
 class HttpConnection(web.RequestHandler):
-    """One connection. aiohttp's parser gets one head, then as many bytes as its Content-Length says, and no more."""
+    """aiohttp's parser gets one head, then as many bytes as its Content-Length says, and no more."""
 
     def __init__(self, server: HttpServer, peer: str, abort: Callable[[], object], **options: Any) -> None:
         super().__init__(server, **options)
         self.peer = peer
-        """The client's address."""
         self.used = monotonic()
-        """When it was opened or last sent a reply."""
+        """When the connection was opened or last sent a reply."""
         self.started = 0.0
         """When the head of the current request arrived."""
         self.length: int | None = None
-        """The Content-Length of the current request."""
         self.busy = False
         """A request has no reply yet."""
         self.last = False
         """No further request is accepted."""
         self.abort = abort
-        """Ends the connection at once."""
         self._server = server
         self._ahead = False  # the client has sent more than one request
         self._head = b""
@@ -145,7 +141,7 @@ class HttpConnection(web.RequestHandler):
     def connection_made(self, transport: BaseTransport) -> None:
         """Called when the handshake is over."""
         super().connection_made(transport)
-        opened = cast("Transport", transport)  # uvloop's transport has its methods
+        opened = cast("Transport", transport)  # uvloop's transport has the methods
         opened.set_write_buffer_limits(MAX_UNSENT_BYTES)
         self.abort = opened.abort
         self._start_timer(MAX_HEAD_SECONDS, "silent")
@@ -156,8 +152,8 @@ class HttpConnection(web.RequestHandler):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on the bytes of the current request, or the head of the next one."""
-        if self._body_left or not data:  # aiohttp itself passes b"" to continue with the bytes it has buffered
+        """Pass on the bytes of the current request, or the head of the next request."""
+        if self._body_left or not data:  # aiohttp itself passes b"" to continue with buffered bytes
             body, data = data[: self._body_left], data[self._body_left :]
             self._body_left -= len(body)
             super().data_received(body)
@@ -171,13 +167,13 @@ class HttpConnection(web.RequestHandler):
             self._read_head(self._head + data)
 
     def replied(self) -> None:
-        """Called when the current request gets its reply, or is dropped without a reply."""
+        """Called when the current request has its reply, or was dropped."""
         self.busy, self.used = False, monotonic()
         if self._ahead:
             self._start_timer(AHEAD_SECONDS, "ahead")
 
     def _read_no_more(self) -> None:
-        # No more bytes are read for a clean end of TLS either: decrypting the rest of a flood would stall all reviews.
+        # No more bytes are read for a clean end of TLS either: decrypting a flood would stall all reviews.
         self.last = self._ahead = True
         if self.transport is not None:
             self.transport.pause_reading()
@@ -203,7 +199,7 @@ class HttpConnection(web.RequestHandler):
                 return
             message, _ = self._messages[-1]
             given = message.headers.get("Content-Length") if isinstance(message, RawRequestMessage) else None
-            # The parser accepts any number of leading zeros; int() does not.
+            # the parser accepts any number of leading zeros, int() does not
             self.length = None if given is None else int(given.lstrip("0") or 0)
             self._body_left = self.length or 0
             if data[end:]:
@@ -212,7 +208,7 @@ class HttpConnection(web.RequestHandler):
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """The reply to bytes that the parser rejects; aiohttp would log them."""
+        """The reply to bytes that the parser rejects. aiohttp would log the bytes."""
         if status != web.HTTPBadRequest.status_code:
             return super().handle_error(request, status, exc, message)
         response = self._server.bad_request(self.peer)
@@ -220,13 +216,12 @@ class HttpConnection(web.RequestHandler):
         return response
 
     def close(self) -> None:
-        """End the connection after the reply to the current request, if there is one."""
+        """End the connection after the reply to the current request."""
         self.last = True
         if not self.busy:  # aiohttp's own close() may leave a new request without a reply
             self.force_close()
 
     def cut(self, reason: str) -> None:
-        """Abort the connection and count the reason."""
         self._server.limit.turned_away(reason, self.peer)
         self._server.limit.forget(self)
         self.abort()
@@ -246,6 +241,6 @@ def _bad_request(_: str) -> web.Response:
 
 
 def most_connections() -> int:
-    """The maximum that the descriptors of this process allow, at most `MAX_CONNECTIONS`."""
+    """The connections that the descriptors of this process allow, at most `MAX_CONNECTIONS`."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else max(LEAST, min(MAX_CONNECTIONS, soft - RESERVED))

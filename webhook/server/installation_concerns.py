@@ -1,7 +1,7 @@
 """Checks the service's webhook configurations and permissions every minute.
 
-Each concern is reported in the log, in a metric and in `/readyz`, which still passes. `mpijob-webhook doctor` checks
-more. Permissions for the kinds that rules watch are not checked here, because the watches report them.
+The concerns are in the log, in a metric and in `/readyz`, which still passes. `mpijob-webhook doctor` checks more. The
+watches report missing permissions for the kinds that rules use.
 """
 
 import asyncio
@@ -58,14 +58,14 @@ async def _diagnoses(api: Client, settings: ServeSettings) -> AsyncIterator[Diag
             yield hooks.missing(expected, fix=FIX)
         elif expected["kind"] == "MutatingWebhookConfiguration":
             mutating.append(configuration)
-    existing = [each for each in mutating if each]
-    for each in (*hooks.unguarded(existing), *hooks.after_kueue(existing)):
-        yield each
+    existing = [configuration for configuration in mutating if configuration]
+    for diagnosis in (*hooks.unguarded(existing), *hooks.after_kueue(existing)):
+        yield diagnosis
     chosen = settings.options | ({KEY_REMOVAL.option} if settings.remove_keys else set())
     purposes = rights.beyond_view(location, ca_secret=settings.ca_secret, options=chosen)
     allowed = {right: await has_right(api, right) for purpose in purposes for right in purpose.rights}
-    for each in installed.missing(purposes, allowed, fix=FIX):
-        yield each
+    for diagnosis in installed.missing(purposes, allowed, fix=FIX):
+        yield diagnosis
 
 
 async def _configuration(api: Client, kind: str, name: str) -> KubernetesObject | None:

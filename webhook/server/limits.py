@@ -3,7 +3,7 @@
 from typing import Final
 
 MAX_RULES_WITH_FAULTS: Final = 100
-"""Custom rules whose faults are logged and counted by name: each name is a label value of a metric."""
+"""Custom rules whose faults are logged and counted by name."""
 MAX_BODY_BYTES: Final = 7 * 1024**2
 """Bytes of a body: two objects of 3 MB and the fields around them, as in controller-runtime
 (`pkg/webhook/admission/http.go`).
@@ -25,16 +25,15 @@ MIN_LARGE_BODY_BYTES: Final = 64 * 2**10
 MAX_SEND_SECONDS: Final = 10.0
 """Seconds in which a client must read a large reply."""
 MAX_LARGE_BODIES_BYTES: Final = 96 * 2**20
-"""Bytes of all large bodies at the same time, to limit the memory of the container."""
+"""Bytes of all large bodies at the same time, to limit memory."""
 MAX_HANDSHAKE_SECONDS: Final = 5.0
 """Seconds in which a TLS handshake must end."""
 MAX_CONNECTIONS: Final = 1024
-"""Connections to the review port at the same time, to limit memory and file descriptors."""
+"""Connections to the review port, to limit memory and file descriptors."""
 MAX_OPS_CONNECTIONS: Final = 64
-"""Connections to the port with health and metrics at the same time."""
+"""Connections to the port with health and metrics."""
 MAX_LOGGED_REFUSALS: Final = 20
-"""Different bad requests that are logged between two summaries: a client that floods the port must not flood the
-log."""
+"""Different bad requests that are logged between two summaries: a flood of requests must not flood the log."""
 MAX_LOGGED_CHARACTERS: Final = 256
 """Characters of a name in a log line: identity providers do not limit user names."""
 MAX_LOGGED_FRAMES: Final = 30
@@ -42,7 +41,7 @@ MAX_LOGGED_FRAMES: Final = 30
 MAX_WAITING_LINES: Final = 10_000
 """Log lines that wait for a slow reader: older ones are dropped."""
 MAX_LOGGED_FAILURES: Final = 100
-"""Different failures of plug-ins that are logged. Each is logged once."""
+"""Different failures of plug-ins that are logged, each once."""
 JOBS_PER_PAGE: Final = 200
 """Stored jobs per list request for the impact of a policy, to limit memory."""
 MAX_REPLAYS: Final = 2
@@ -50,4 +49,4 @@ MAX_REPLAYS: Final = 2
 MAX_NAMESPACE_LABELS: Final = 500
 """Namespaces that metrics name: each has its own time series."""
 MAX_USER_SERIES: Final = 500
-"""Time series of GPUs by user at the same time: one per namespace, user and resource."""
+"""Time series of GPUs by user. Each namespace, user and resource has one."""

@@ -1,7 +1,8 @@
-"""JSON log lines on standard error, one for each event. Exception texts are never logged: they may quote objects.
+"""JSON log lines on standard error, one for each event.
 
-A thread writes the lines, because a pipe without a reader would otherwise stop all reviews. Rejected connections are
-only counted, because a client can cause thousands in a second.
+Exception texts are never logged: they may quote objects. A thread writes the lines, because a pipe without a reader
+would otherwise stop all reviews. Rejected connections are only counted, because a client can cause thousands in a
+second.
 """
 
 import logging
@@ -10,37 +11,54 @@ import threading
 import time
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any, Final
 
 import msgspec
-import structlog
 
 from webhook.server.limits import MAX_LOGGED_CHARACTERS, MAX_LOGGED_FRAMES, MAX_LOGGED_REFUSALS, MAX_WAITING_LINES
 
-_encoder = msgspec.json.Encoder()
+_encoder: Final = msgspec.json.Encoder()
 
 
-def make_log(stream: Any, level: str = "info") -> Any:
-    """A logger that writes one JSON object per line to `stream`, which has `write` and `flush`.
+class JsonLog:
+    """Writes one JSON object per line to `stream`, which has `write` and `flush`.
 
-    `level` is debug, info, warning or error.
+    `level` is debug, info, warning or error. JSON escapes control characters, so each event stays on one line.
     """
-    return structlog.wrap_logger(
-        structlog.BytesLogger(stream),
-        processors=[_line],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        cache_logger_on_first_use=True,
-    )
+
+    def __init__(self, stream: Any, level: str = "info") -> None:
+        self._stream = stream
+        self._level = logging.getLevelNamesMapping()[level.upper()]
+
+    def log(self, level: int, event: str, **fields: Any) -> None:
+        if level < self._level:
+            return
+        self._stream.write(_line(level, event, fields))
+        self._stream.flush()
+
+    def info(self, event: str, **fields: Any) -> None:
+        self.log(logging.INFO, event, **fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        self.log(logging.WARNING, event, **fields)
+
+    def error(self, event: str, **fields: Any) -> None:
+        self.log(logging.ERROR, event, **fields)
+
+
+def _line(level: int, event: str, fields: Mapping[str, Any]) -> bytes:
+    name = logging.getLevelName(level).lower()
+    return _encoder.encode({"time": datetime.now(UTC), "level": name, "event": event, **fields}) + b"\n"
 
 
 class LibraryLog(logging.Handler):
-    """Writes the records of libraries that use `logging` (aiohttp, asyncio) to this log, without exception texts."""
+    """Passes on the records of libraries that use `logging` (aiohttp, asyncio), without exception texts."""
 
-    def __init__(self, log: Any) -> None:
+    def __init__(self, log: JsonLog) -> None:
         super().__init__()
         self._log = log
 
@@ -51,7 +69,7 @@ class LibraryLog(logging.Handler):
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """The type and the traceback of `error`, without its text, which may quote a user's object."""
+    """The type and the traceback, without the text of the error, which may quote a user's object."""
     frames = traceback.extract_tb(error.__traceback__)[-MAX_LOGGED_FRAMES:]
     fields: dict[str, Any] = {
         "error": f"{type(error).__module__}.{type(error).__qualname__}",
@@ -63,13 +81,8 @@ def describe(error: BaseException) -> dict[str, Any]:
     return fields
 
 
-def _line(_: Any, method: str, fields: MutableMapping[str, Any]) -> bytes:
-    """structlog's last processor. JSON escapes line breaks and control characters, so each event stays on one line."""
-    return _encoder.encode({"time": datetime.now(UTC), "level": method, "event": fields.pop("event"), **fields})
-
-
-PAUSE_SECONDS: Final = 0.02
-"""Seconds between two writes. One write for the lines of several reviews is cheaper."""
+PAUSE_SECONDS: Final = 0.1
+"""Seconds between two writes: one write for several lines is cheaper."""
 DRAIN_SECONDS: Final = 2.0
 """Seconds to write the last lines if the pipe has no reader."""
 
@@ -91,7 +104,6 @@ class LogWriter:
         threading.Thread(target=self._run, name="log", daemon=True).start()
 
     def write(self, line: bytes) -> None:
-        """Queue a line."""
         with self._changed:
             if len(self._lines) >= MAX_WAITING_LINES:
                 self._lines.popleft()
@@ -100,7 +112,6 @@ class LogWriter:
             self._lines.append(line)
 
     def flush(self) -> None:
-        """Wake the writer."""
         with self._changed:
             self._changed.notify_all()
 
@@ -115,9 +126,11 @@ class LogWriter:
                 self._changed.wait_for(lambda: self._lines)
                 lines = [*self._lines]
                 self._lines.clear()
-                dropped, self._dropped = self._dropped, 0
+                if self._dropped:
+                    lines.insert(0, _line(logging.WARNING, "log lines dropped", {"count": self._dropped}))
+                    self._dropped = 0
                 self._writing = True
-            self._write(b"".join([_dropped_line(dropped), *lines] if dropped else lines))
+            self._write(b"".join(lines))
             with self._changed:
                 self._writing = False
                 self._changed.notify_all()
@@ -129,31 +142,24 @@ class LogWriter:
                 data = data[os.write(self._descriptor, data) :]
 
 
-def _dropped_line(count: int) -> bytes:
-    line = {"time": datetime.now(UTC), "level": "warning", "event": "log lines dropped", "count": count}
-    return msgspec.json.encode(line) + b"\n"
-
-
-TELL_SECONDS: Final = 10.0
+SUMMARY_SECONDS: Final = 10.0
 
 
 class RefusalLog:
-    """Logs the first rejection of each kind. After `TELL_SECONDS` the next rejection is logged with the number of
-    rejections that were not logged.
-    """
+    """Logs the first rejection of each kind, and after `SUMMARY_SECONDS` how many were not logged."""
 
-    def __init__(self, log: Any, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, log: JsonLog, clock: Callable[[], float] = monotonic) -> None:
         self._log = log
         self._clock = clock
         self._since = float("-inf")
         self._more: Counter[tuple[str, tuple[tuple[str, Any], ...]]] = Counter()
-        """The logged kinds, and the number of rejections of each kind since then."""
+        """Logged kinds, and the number of later rejections of each kind."""
         self._others = 0
         """Rejections of other kinds."""
 
-    def tell(self, event: str, **fields: Any) -> None:
-        if self._clock() - self._since >= TELL_SECONDS:
-            self._tell_more()
+    def warning(self, event: str, **fields: Any) -> None:
+        if self._clock() - self._since >= SUMMARY_SECONDS:
+            self._summarize()
         kind = event, tuple(fields.items())
         if kind in self._more:
             self._more[kind] += 1
@@ -163,7 +169,7 @@ class RefusalLog:
         else:
             self._others += 1
 
-    def _tell_more(self) -> None:
+    def _summarize(self) -> None:
         for (event, fields), count in self._more.items():
             if count:
                 self._log.warning(f"{event} again", **dict(fields), count=count)

@@ -35,7 +35,6 @@ class Metric:
 
     @property
     def short(self) -> str:
-        """The name without its prefix."""
         return self.name.removeprefix(PREFIX).removeprefix(JOB_PREFIX)
 
 
@@ -206,18 +205,18 @@ METRICS: Final = (
     ),
     _gauge("build_info{version, python}", "1, with the running version as a label."),
 )
-"""Metrics of reviews and of the service, at `/metrics`: no label names a namespace, a user or a job."""
+"""At `/metrics`. No label names a namespace, a user or a job."""
 
 
 Value = tuple[str, tuple[str, ...], float]
 """The short name of a metric, the values of its labels, and its current value."""
 
-# Series with creation times would add a gauge to each counter and histogram, and no query needs them.
+# Creation times would add a gauge to each counter and histogram, and no query needs them.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class _Children(dict[tuple[str, ...], Any]):
-    """A cache of a metric's children by label values, because `labels()` takes a lock and copies."""
+    """A metric's children by label values: `labels()` takes a lock and copies."""
 
     def __init__(self, metric: Metric, registry: CollectorRegistry) -> None:
         super().__init__()
@@ -247,27 +246,23 @@ class MetricSet(Collector):
         registry.register(self)
 
     def add(self, name: str, *labels: str, amount: float = 1) -> None:
-        """Add to a counter. An `amount` of 0 starts its series at zero, so that a rate counts the first event too."""
+        """An `amount` of 0 starts the series at zero, so that a rate counts the first event too."""
         self._written[name][labels].inc(amount)
 
     def set(self, name: str, value: float, *labels: str) -> None:
-        """Set a gauge."""
         self._written[name][labels].set(value)
 
     def observe(self, name: str, value: float, *labels: str) -> None:
-        """Add a value to a histogram."""
         self._written[name][labels].observe(value)
 
     def on_scrape(self, source: Callable[[], Iterable[Value]]) -> None:
-        """Read values from `source` on each scrape. The scrape may be in a different thread."""
+        """Read values from `source` on each scrape, perhaps in a different thread."""
         self._sources.append(source)
 
     def describe(self) -> Iterator[Family]:
-        """The metrics that are computed on a scrape, without values."""
         return (_FAMILIES[metric.kind](metric.name, metric.help, labels=metric.labels) for metric in self._read)
 
     def collect(self) -> Iterator[Family]:
-        """These metrics with their current values."""
         families = {metric.short: family for metric, family in zip(self._read, self.describe(), strict=True)}
         for source in self._sources:
             for name, labels, value in source():

@@ -10,24 +10,24 @@ BEYOND: Final = "_other"
 
 
 class Labels:
-    """The first `most` values are labels until the process ends."""
+    """The first `maximum` values are labels until the process ends."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._known: set[str] = set()
+    def __init__(self, maximum: int) -> None:
+        self._maximum = maximum
+        self._values: set[str] = set()
 
     def bounded(self, value: str) -> str:
-        """The value, or BEYOND if there are already too many values."""
-        if value not in self._known:
-            if len(self._known) >= self._most:
+        """The value, or BEYOND if there are too many values."""
+        if value not in self._values:
+            if len(self._values) >= self._maximum:
                 return BEYOND
-            self._known.add(value)
+            self._values.add(value)
         return value
 
 
 def of_now(namespaces: Iterable[str]) -> Labels:
     """The first existing values by name, for gauges. All replicas choose the same values."""
     labels = Labels(MAX_NAMESPACE_LABELS)
-    for each in sorted(set(namespaces)):
-        labels.bounded(each)
+    for namespace in sorted(set(namespaces)):
+        labels.bounded(namespace)
     return labels

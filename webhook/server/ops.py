@@ -1,7 +1,8 @@
-"""The operations port, plain HTTP: `/healthz` (the process runs), `/readyz` (it accepts reviews), `/metrics` and
-`/metrics/jobs` (job metrics; empty unless an option switches them on).
+"""The operations port, plain HTTP.
 
-Liveness depends only on the process: a restart would not repair a certificate or an API server.
+`/healthz` (the process runs), `/readyz` (it accepts reviews), `/metrics`, and `/metrics/jobs` (empty unless an option
+switches job metrics on). Liveness depends only on the process: a restart would not repair a certificate or an API
+server.
 """
 
 import asyncio
@@ -16,27 +17,25 @@ from webhook.server.http_server import Handler
 
 
 class Readiness:
-    """Named checks: functions that return a problem on one line. The service is ready while none returns one."""
+    """Checks by name: functions that return a problem on one line. The service is ready while none returns one."""
 
     def __init__(self, *names: str) -> None:
-        """The checks `names` fail until they are set to pass."""
+        """The checks fail until they are set to pass."""
         self._checks: dict[str, Callable[[], str]] = dict.fromkeys(names, lambda: "not yet")
         self._sources: list[Callable[[], Mapping[str, str]]] = []
 
     def follow(self, name: str, problem: Callable[[], str]) -> None:
-        """Use the function `problem` as the check `name`."""
         self._checks[name] = problem
 
     def passes(self, name: str) -> None:
-        """Make the check `name` pass."""
         self.follow(name, lambda: "")
 
     def fails(self, name: str, problem: str) -> None:
-        """Make the check `name` fail; `problem` is for the operator, on one line."""
+        """`problem` is one line for the administrator."""
         self.follow(name, lambda: problem)
 
     def concerns_of(self, source: Callable[[], Mapping[str, str]]) -> None:
-        """Add a source of concerns: one-line problems by name that do not make the service unready."""
+        """Concerns are one-line problems by name that do not make the service unready."""
         self._sources.append(source)
 
     @property
@@ -53,8 +52,6 @@ class Readiness:
 
 
 def handler(readiness: Readiness, registry: CollectorRegistry, jobs: CollectorRegistry) -> Handler:
-    """Answers requests for the paths of this port."""
-
     async def healthz(_: web.BaseRequest) -> web.Response:
         return web.Response(text="ok\n")
 
@@ -62,7 +59,7 @@ def handler(readiness: Readiness, registry: CollectorRegistry, jobs: CollectorRe
         return web.Response(text=readiness.report(), status=200 if readiness.ready else 503)
 
     async def metrics_of_jobs(_: web.BaseRequest) -> web.Response:
-        # In a thread: thousands of series take a while, and reviews must not wait for them.
+        # thousands of series take a while, and reviews must not wait for them
         text = await asyncio.to_thread(generate_latest, jobs)
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 

@@ -1,8 +1,7 @@
 """Loads the policy ConfigMaps of one namespace. If a document is broken, its last good version is used.
 
-The last good document of each policy is stored in the ConfigMap `mpijob-webhook-last-good` in the same namespace, so
-that the document outlives a restart. All replicas of the same version write the same content there, so they need no
-leader.
+The ConfigMap `mpijob-webhook-last-good` in the same namespace has the last good documents, so that they outlive a
+restart. All replicas of the same version write the same content there.
 """
 
 import asyncio
@@ -31,21 +30,20 @@ from webhook.work_limit import TooExpensive, limited
 POLICIES: Final = "policies"
 # Seconds until a failed write is retried.
 RETRY = 30.0
-# Seconds between two checks whether the right to list the policies is missing, and the number of denials in a row that
-# show it. One denial is not enough: right after its start the API server denies every request.
+# Seconds between two checks for the right to list the policies, and the denials in a row after which it is missing.
+# One denial is not enough: right after its start the API server denies every request.
 LOOK = 5.0
 DENIALS = 3
 
 
 @dataclass(eq=False)
 class PolicyWatch:
-    """Makes a PolicySet from the records of `watch` and passes it to `apply`, again after each change.
+    """Makes a PolicySet from the records of `watch`, and passes it with the state of each ConfigMap to `apply`.
 
-    `base` are layers from other sources (a file). `apply` gets the policies and the state of each ConfigMap. While the
-    ConfigMaps cannot be listed, the last good documents of the previous run are used. Without these documents the
-    defaults are used if the right to list ConfigMaps is certainly missing; otherwise the service has no policies and is
-    not ready. It also is not ready if there is a document of which this `version` can read neither the current text nor
-    the last good copy.
+    `base` are layers from other sources (a file). While the ConfigMaps cannot be listed, the last good documents of the
+    previous run are used. If there are none and the right to list ConfigMaps is certainly missing, the defaults are
+    used. Otherwise the service is not ready. The service is also not ready if this `version` can read neither the
+    current text of a document nor its last good copy.
     """
 
     watch: Watch[str, PolicySource]
@@ -59,12 +57,12 @@ class PolicyWatch:
 
     def __post_init__(self) -> None:
         self._cluster_version = ""
-        self._unreadable = ""  # this version can read neither these documents nor their last good copies
+        self._unreadable = ""  # documents of which this version can read no copy
         self._instead = ""  # the policies used while ConfigMaps cannot be read
         self._changed = asyncio.Event()
         self._loaded = asyncio.Event()
         self._good: Mapping[str, str] = {}
-        self._written: Mapping[str, str] | None = None  # the copy in the ConfigMap REMEMBERED; None until it is read
+        self._written: Mapping[str, str] | None = None  # the content of the ConfigMap REMEMBERED; None until it is read
         self._broken: dict[str, str] = {}  # for each broken policy: the version in force, and the error
         self._reported: dict[str, str] = {}
         self.watch.store.on_change(lambda *_: self._changed.set())
@@ -80,12 +78,12 @@ class PolicyWatch:
         return "" if self._loaded.is_set() else self._unreadable or self.problem
 
     def concerns(self) -> dict[str, str]:
-        """Problems for the administrator: unreadable ConfigMaps and broken policies."""
+        """Problems: unreadable ConfigMaps and broken policies."""
         return ({"policies-unread": self.problem} if self.problem else {}) | self._broken
 
     @property
     def problem(self) -> str:
-        """Why the policies cannot be read, and which policies are used instead; empty if they can be read."""
+        """Why the policies cannot be read, and the policies used instead; empty if they can be read."""
         if self.watch.known:
             return ""
         reason = self.watch.reason or "there is no answer yet"
@@ -95,7 +93,6 @@ class PolicyWatch:
         return f"the policies in {self.namespace} cannot be read ({reason}): {in_force}"
 
     async def run(self) -> None:
-        """Load, report and store after each change, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow())
             group.create_task(self._begin_without_list())
@@ -169,7 +166,7 @@ class PolicyWatch:
         return outcome
 
     async def _report(self, outcome: Loaded) -> bool:
-        """Log and announce newly broken documents, and store good documents; False if a part must be retried."""
+        """Log and announce newly broken documents, and store good documents. False if a part must be retried."""
         sources = self.watch.store.records
         self._reported = {name: version for name, version in self._reported.items() if name in outcome.errors}
         done = True
@@ -207,13 +204,13 @@ class PolicyWatch:
         if self._written is not None:
             return
         try:
-            found = await get(self.api, f"{self._configmaps}/{REMEMBERED}") or {}
-            self._written = store.remembered_texts(_data(found), self.version)
+            stored = await get(self.api, f"{self._configmaps}/{REMEMBERED}") or {}
+            self._written = store.remembered_texts(_data(stored), self.version)
         except ClusterError as error:
             self.log.warning("last good policies not readable", reason=str(error))
 
     async def _remember(self, texts: Mapping[str, str]) -> bool:
-        """Store the texts unless they are stored already; False if the write must be retried."""
+        """Store new texts; False if the write must be retried."""
         if self._written is None:
             return False
         try:
@@ -242,10 +239,10 @@ class PolicyWatch:
         return f"/api/v1/namespaces/{self.namespace}/configmaps"
 
 
-def _read(text: str | None, model: type[PolicyDocument], most: int) -> PolicyDocument:
+def _read(text: str | None, model: type[PolicyDocument], maximum: int) -> PolicyDocument:
     """The document; PolicyError also if it takes too much processor time."""
     try:
-        return limited(partial(store.read, text, model, most))
+        return limited(partial(store.read, text, model, maximum))
     except TooExpensive:
         raise PolicyError(PolicyFault("", TOO_EXPENSIVE)) from None
 
@@ -259,7 +256,7 @@ def _line(error: str) -> str:
 
 
 def _unreadable(outcome: Loaded) -> str:
-    """The policies of which this version can read no copy. Without them the service would admit jobs that they deny."""
+    """Policies that this version cannot read. Without them the service would admit jobs that they deny."""
     unusable = (name for name, state in outcome.states.items() if state == "unusable")
     return "; ".join(
         f'policy "{name}": this version can read neither the document nor its last good copy: '
@@ -294,6 +291,5 @@ def _policy(data: msgspec.Raw) -> PolicySource:
 
 
 def policies(namespace: str) -> Kind[str, PolicySource]:
-    """The policy ConfigMaps of a namespace."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     return Kind(POLICIES, path, key=by_name, project=_policy, label_selector=f"{LABEL}=true")

@@ -22,7 +22,7 @@ PAUSE_SECONDS = 0.1
 
 
 class ListenError(Exception):
-    """The service cannot listen on the address; the message has the reason."""
+    """The message has the reason."""
 
 
 class Port:
@@ -41,13 +41,12 @@ class Port:
         return int(self._listener.getsockname()[1])
 
     async def stop(self) -> None:
-        """Accept no more connections; open ones stay open."""
         self.listening = False
         await _ended([self._accepting])
         self._listener.close()
 
     async def close(self) -> None:
-        """End every connection, and abort those whose clients do not answer within `CLOSE_SECONDS`.
+        """End every connection. Clients get `CLOSE_SECONDS` to answer.
 
         An event loop with open transports does not close cleanly.
         """
@@ -115,7 +114,7 @@ def listen(server: HttpServer, address: Address, context: SSLContext | None = No
 
 def _bound(host: str, port: int) -> socket.socket:
     if host in EVERY_ADDRESS:
-        # "All addresses" means both families: a pod may have only IPv6, or none.
+        # Both families: a pod may have only IPv6, or none.
         if socket.has_dualstack_ipv6():
             listener = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG)
         else:

@@ -15,12 +15,11 @@ import uvloop
 
 from webhook import PROGRAM, work_limit
 from webhook.policy.in_force import policy_model
-from webhook.server.log import LibraryLog, LogWriter, make_log
+from webhook.server.log import JsonLog, LibraryLog, LogWriter
 from webhook.server.service import ServeSettings, StartError, running
 from webhook.server.telemetry import Telemetry
 
-# Thresholds of `gc.set_threshold`. A review waits half a millisecond for a collection of 1,000 objects. With 10,000
-# objects, the slowest of a hundred new jobs at 100/s took 5.1 ms instead of 2.7.
+# Thresholds of `gc.set_threshold`. A review waits half a millisecond for a collection of 1,000 objects.
 PORTIONS = 1_000, 2, 300
 PR_SET_DUMPABLE = 4
 TRIM_SECONDS = 10.0
@@ -39,13 +38,13 @@ def run(settings: ServeSettings) -> int:
 
 
 async def serve(settings: ServeSettings) -> int:
-    """Serve until SIGTERM or SIGINT, then drain; a second signal ends the service at once. Returns the exit code.
+    """Serve until SIGTERM or SIGINT, then drain. A second signal ends the service at once. Returns the exit code.
 
-    Before the service is ready the first signal ends it at once: it may be waiting for its certificate.
+    A signal before the service is ready also ends it at once: it may be waiting for its certificate.
     """
     lines = LogWriter(sys.stderr.fileno())
     atexit.register(lines.drain)
-    log = make_log(lines, settings.log_level)
+    log = JsonLog(lines, settings.log_level)
     logging.basicConfig(handlers=[LibraryLog(log)], level=logging.WARNING, force=True)
     task = asyncio.current_task()
     stop = asyncio.Event()
@@ -73,8 +72,8 @@ async def serve(settings: ServeSettings) -> int:
             ready = True
             log.info("ready")
             await stop.wait()
-            for each in tasks:
-                each.cancel()
+            for background in tasks:
+                background.cancel()
             await service.drain()
     except StartError as error:
         lines.write(f"{PROGRAM}: {error}\n".encode(errors="backslashreplace"))
@@ -102,8 +101,7 @@ def _forbid_core_dumps() -> None:
 def _load_for_good() -> None:
     """Import every rule, and build the policy's model.
 
-    The objects allocated so far are needed until the end of the process, so the garbage collector skips them from now
-    on. Half a megabyte of them is garbage.
+    The garbage collector skips these objects from now on: they are needed until the end of the process.
     """
     gc.disable()
     policy_model().model_rebuild()
@@ -114,7 +112,7 @@ def _load_for_good() -> None:
 async def _freeze(settled: asyncio.Event) -> None:
     """Exclude long-lived objects from garbage collection once the caches are filled.
 
-    After that the collector runs in short steps, because reviews wait while it runs.
+    After that the collector runs in short steps, because reviews wait for it.
     """
     await settled.wait()
     gc.collect()
@@ -123,7 +121,7 @@ async def _freeze(settled: asyncio.Event) -> None:
 
 
 async def _give_memory_back() -> None:
-    """Make the C library return freed memory. glibc would otherwise keep the memory of 10,000 closed TLS connections.
+    """Return freed memory to the system. glibc would keep the memory of 10,000 closed TLS connections.
 
     https://man7.org/linux/man-pages/man3/malloc_trim.3.html; other C libraries lack it.
     """
@@ -137,7 +135,6 @@ __all__ = ["ServeSettings", "StartError", "run", "serve"]
 
 
 def _raise_limit() -> None:
-    """Raise the limit of file descriptors to the maximum for this process."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -40,17 +40,16 @@ from webhook.work_limit import TooExpensive, limited
 T = TypeVar("T")
 # The rest of the API server's timeout is for the network.
 SHARE_OF_TIMEOUT = 0.8
+RESERVE_SECONDS = 0.05  # for the decision and the reply
 
 
 class ReviewHandler:
-    """Answers reviews. `policies`, `view`, `cluster` and `now` may be replaced at any time; without a cluster `cluster`
-    is None.
+    """`policies`, `view`, `cluster` and `now` may be replaced at any time. Without a cluster, `cluster` is None.
 
-    At most `max_in_flight` reviews wait for the cluster at the same time. Further reviews that need the cluster are
-    refused; reviews that do not need it are answered. A review may take `SHARE_OF_TIMEOUT` of the client's timeout or
-    of `timeout` seconds, whichever is less. Cluster queries get the time that is left. With `clients`, the client's
-    certificate must have one of these names; TLS has checked its CA. `options` of `serve` switch on the hooks of
-    optional parts.
+    At most `max_in_flight` reviews wait for the cluster. Further reviews that need the cluster are refused. A review
+    may take `SHARE_OF_TIMEOUT` of the client's timeout or of `timeout` seconds, whichever is less. With `clients`, the
+    client's certificate must have one of these names; TLS has checked its CA. `options` of `serve` switch on the hooks
+    of optional parts.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class ReviewHandler:
         self._options = options
 
     def expect(self, request: Request) -> None:
-        """Check a request whose head is complete, and set its deadline; Refused if it is not a review."""
+        """Check a request whose head is complete, and set its deadline. Refused if it is not a review."""
         if len(request.target) > MAX_TARGET_CHARACTERS:
             raise Refused(HTTPStatus.REQUEST_URI_TOO_LONG, "the path is too long")
         request.hook, request_review = http_request.parse(request.target)
@@ -94,11 +93,11 @@ class ReviewHandler:
             raise Refused(HTTPStatus.NOT_FOUND, part.off)
 
     async def answer(self, request: Request) -> Reply:
-        """The reply. No request makes this method raise. It waits only for the API server."""
+        """The reply to a review. This method never raises, and waits only for the API server."""
         hook = request.hook
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
         try:
-            if monotonic() > request.deadline:
+            if monotonic() > request.deadline - RESERVE_SECONDS:
                 raise DeadlineExceeded("before it began")
             if (part := http_request.OF_PARTS.get(hook)) and part.answer:
                 reply: Reply = await resolve_name(part.answer)(request, self._telemetry)
@@ -120,7 +119,7 @@ class ReviewHandler:
             return self._without_decision(request, error)
 
     async def _read_namespace(self, name: str, request: Request) -> None:
-        """Read the Namespace from the API server if it is not cached: its labels choose the policy."""
+        """The labels of the Namespace choose the policy, so it is read from the API server if it is not cached."""
         cached = self.view.get(NAMESPACES, name)
         if self.cluster is None or not name or not isinstance(cached, Answer):
             return
@@ -139,7 +138,7 @@ class ReviewHandler:
                 await cluster.grants.read(request.missing_grants)
 
     def _without_decision(self, request: Request, error: Exception) -> Reply:
-        """The reply if no decision could be made. A fault of the service is a 500, never a verdict."""
+        """The reply after an error. A fault of the service is a 500, never a verdict."""
         if isinstance(error, Refused):
             return self.refuse(request, error)
         if isinstance(error, ReviewError):
@@ -164,7 +163,7 @@ class ReviewHandler:
     async def _settled(
         self, cluster: ClusterLink, hook: str, request: Request, request_review: AdmissionRequest, decision: Decision
     ) -> Decision:
-        """The decision after asking the API server for current quotas and for the permission to exempt."""
+        """The decision with current quotas and with the requester's permission to exempt jobs."""
         granted: dict[str, bool] = {}
         while True:
             decide_with = partial(self._decide, hook, request, request_review, granted=granted or None)
@@ -208,7 +207,6 @@ class ReviewHandler:
         *,
         granted: Mapping[str, bool] | None = None,
     ) -> Decision:
-        """The pipeline's decision, or the decision for an object that is too expensive to judge."""
         view = _seen(request, view)
         namespace = view.get(NAMESPACES, request_review.namespace)
         if self.cluster is not None and isinstance(namespace, Namespace) and namespace.of_openshift:
@@ -221,7 +219,6 @@ class ReviewHandler:
             view=view,
             granted=granted,
             today=self.now().date(),
-            time_left=lambda: request.deadline - monotonic(),
         )
         try:
             return limited(decide_on, _seconds(hook))
@@ -235,7 +232,7 @@ class ReviewHandler:
         """A key pair for a job's new Secret; NoKey if none is ready in time. The operator then tries again."""
         namespace = _seen(request, self.view).get(NAMESPACES, request_review.namespace)
         policy = self.policies.for_namespace(namespace)
-        needed = secret.what_is_needed(request_review, policy.document.ssh_keys)
+        needed = secret.needed_key(request_review, policy.document.ssh_keys)
         if isinstance(needed, Decision):
             return self._decided("ssh-keys", request, request_review, needed)
         decision = needed.filled(await self._keys.take(needed.algorithm, deadline=request.deadline))
@@ -243,7 +240,7 @@ class ReviewHandler:
         return self._decided("ssh-keys", request, request_review, decision)
 
     async def _review_policy(self, request_review: AdmissionRequest, request: Request) -> Reply:
-        """The reply to a change of a policy ConfigMap. For a valid policy it has the effect on existing jobs."""
+        """The reply to a change of a policy ConfigMap. It contains the effect of a valid policy on existing jobs."""
         namespaces = self.view.all(NAMESPACES)
         try:
             verdict = limited(
@@ -267,7 +264,7 @@ class ReviewHandler:
         return Reply(review.encode(response))
 
     async def _tried(self, document: PolicyDocument, deadline: float) -> list[Outcome]:
-        """The results of trying the document's custom rules; DeadlineExceeded if there is not enough time."""
+        """Try the document's custom rules; DeadlineExceeded if there is not enough time."""
         trial = Trial(custom_rules_check.sources(document), document.params)
         try:
             async with asyncio.timeout(max(0, deadline - monotonic())):
@@ -286,7 +283,6 @@ class ReviewHandler:
             )
 
     def refuse(self, request: Request, refused: Refused) -> Reply:
-        """The reply to a request that gets no decision."""
         seconds = monotonic() - request.started if request.started else 0.0
         self._telemetry.refused(
             request.hook, refused.status, refused.reason, peer=request.peer, seconds=seconds, shed=refused.shed
@@ -299,7 +295,7 @@ class ReviewHandler:
 
 
 def _seconds(hook: str) -> float:
-    """The limit of processor time for a decision. For a mutation it leaves time for `too_expensive.injection`."""
+    """The limit of processor time for a decision. A mutation leaves time for `too_expensive.injection`."""
     return MAX_DECISION_SECONDS - MAX_UNSKIPPABLE_SECONDS if hook == "mutate" else MAX_DECISION_SECONDS
 
 

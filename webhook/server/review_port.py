@@ -15,7 +15,7 @@ from webhook.server.limits import MAX_LARGE_BODIES_BYTES, MAX_SEND_SECONDS, MIN_
 from webhook.server.review_handler import ReviewHandler
 
 PIECE: Final = 64 * 2**10
-"""Bytes of a reply per write, because a transport's buffer has no limit."""
+"""Bytes of a reply per write: a transport's buffer has no limit."""
 
 
 class ReviewPort:
@@ -27,7 +27,6 @@ class ReviewPort:
         """Declared bytes of the large bodies that are being received or answered."""
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
-        """The response to a request whose head has arrived."""
         connection = cast("HttpConnection", http.protocol)
         request = Request(
             target=http.raw_path,
@@ -50,7 +49,6 @@ class ReviewPort:
         return web.Response(body=reply.body, status=reply.status, headers=reply.headers)
 
     def bad_request(self, peer: str) -> web.Response:
-        """The response to bytes that are not HTTP."""
         refused = Refused(HTTPStatus.BAD_REQUEST, "this is not HTTP")
         reply = self.application.refuse(Request(peer=peer), refused)
         return web.Response(body=reply.body, status=reply.status, headers=reply.headers)

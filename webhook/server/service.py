@@ -50,8 +50,8 @@ from webhook.server.telemetry import Telemetry
 
 # Seconds that `register` waits for the caches to fill.
 SETTLE_SECONDS = 10.0
-# Seconds from a complete cache to the first check of the installation. The check imports much of `doctor`. The delay is
-# longer than the interval between two probes, so that the check does not slow the start.
+# Seconds from complete caches to the first check of the installation, which imports much of `doctor`. Until then at
+# least one readiness probe has succeeded.
 BEFORE_CONCERNS_SECONDS = 3.0
 
 
@@ -65,22 +65,19 @@ class Service:
     keys: KeyPool
     readiness: Readiness
     ca_pem: bytes | None
-    """The certificate of the CA in memory; None if a different source provides the certificate."""
+    """The certificate of the CA in memory; None if there is no such CA."""
     server: HttpServer
     """The open connections to the review port."""
     port: Port
-    """The review port."""
     url: str
-    """The review port's URL."""
     ops_url: str
-    """The URL of the port with health and metrics."""
     registration: Registration | None = None
     """The webhook configurations that this service has installed; else None."""
     settled: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once all readable objects of the cluster have been read and the policies are loaded."""
 
     async def register(self) -> None:
-        """Install the webhook configurations on the cluster; ClusterError if that is not possible."""
+        """ClusterError if the configurations cannot be installed."""
         assert self.ca_pem is not None, "checked before anything is started"  # noqa: S101 - for the type checker
         api = await calls.connect(self.settings.kubeconfig)
         self.registration = Registration(api)
@@ -98,7 +95,6 @@ class Service:
             self.telemetry.log.warning("the namespace for quota reservations cannot be read", reason=str(error))
 
     async def deregister(self) -> None:
-        """Remove the webhook configurations that `register` has installed."""
         if self.registration is None:
             return
         try:
@@ -110,8 +106,8 @@ class Service:
     async def drain(self, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Close connections, then stop listening and finish the current reviews.
 
-        For `drain_seconds` each reply closes its connection: in this time Services and API servers notice that this
-        replica is stopping. Connections that are still idle are closed at the end.
+        For `drain_seconds` each reply closes its connection. In this time Services and API servers notice that this
+        replica is stopping.
         """
         self.telemetry.log.info("draining", seconds=self.settings.drain_seconds)
         self.readiness.fails("serving", "draining")
@@ -129,7 +125,7 @@ class Service:
 async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterator[Service]:
     """Run the service until the block ends; StartError if it cannot start.
 
-    At the end of the block, also after an error, the ports close and the webhook configurations are removed.
+    At the end, also after an error, the ports close and the webhook configurations are removed.
     """
     serve_settings.check(settings)
     _load(settings)
@@ -143,7 +139,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
 
 
 def _load(settings: ServeSettings) -> None:
-    """Import the modules that optional parts and some settings need, so that no review waits for the imports."""
+    """Import optional modules now, so that no review waits for them."""
     for part in optional_parts.of(settings.options):
         for hook in part.hooks:
             resolve_name(hook.answer or hook.decide)
@@ -256,7 +252,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
         before, now = _digest(handler.policies), _digest(policies)
         handler.policies = policies
         telemetry.policies_in_force(now, loaded.states.values(), custom_rules=_custom_rules(policies))
-        # `apply` is also called for unchanged policies. A change makes controllers look at every job.
+        # `apply` is also called for unchanged policies. After a change, controllers look at every job.
         for changed in on_policies if now != before else ():
             changed()
 
@@ -309,7 +305,7 @@ def _unread(link: ClusterLink) -> str:
 
 def _policy(path: Path | None) -> tuple[Layer, ...]:
     model = policy_model()
-    model.model_rebuild()  # builds the validators now, so that no review waits for them
+    model.model_rebuild()  # no review may wait for the validators
     if path is None:
         return ()
     try:
@@ -332,7 +328,7 @@ def _try_custom_rules(layers: tuple[Layer, ...]) -> None:
 
 
 def _custom_rules(policies: PolicySet) -> set[str]:
-    """The ids of custom rules. It imports the engine now, so that no review waits for the import."""
+    """The ids of custom rules. Imports the engine, so that no review waits for the import."""
     ids = {full_id(rule.id) for layer in policies.layers for rule in layer.document.custom_rules}
     if ids and installed():
         import_module("webhook.cel.environment")
@@ -347,7 +343,7 @@ def _left_out(policies: PolicySet) -> dict[str, str]:
 
 
 def _digest(policies: PolicySet) -> str:
-    """A hash of the documents' content, equal in all replicas with the same policies."""
+    """A hash of the documents, equal in all replicas with the same policies."""
     content = "\n".join(layer.document.model_dump_json(exclude_unset=True) for layer in policies.layers)
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 

@@ -17,12 +17,12 @@ from webhook.server.ports import EVERY_ADDRESS
 
 
 class StartError(Exception):
-    """The service cannot start; the message says what to change."""
+    """The service cannot start. The message says what to change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """The options of `mpijob-webhook serve`. Times are in seconds; port 0 lets the kernel choose one.
+    """The options of `mpijob-webhook serve`. Times are in seconds. Port 0 lets the kernel choose one.
 
     The certificate comes from the Secret `ca_secret`, or from `tls_cert` and `tls_key`, or is made in memory. The
     service connects to a cluster if `kubeconfig` or `register` is set, or in a pod.
@@ -33,7 +33,7 @@ class ServeSettings:
     listen: Address = ("127.0.0.1", 8443)
     """For reviews."""
     ops_listen: Address = ("127.0.0.1", 8081)
-    """The address of the port for health and metrics."""
+    """The address of the port with health and metrics."""
     policy: Path | None = None
     """A policy file. Policies in ConfigMaps override it."""
     policy_namespace: str = PROGRAM
@@ -41,23 +41,22 @@ class ServeSettings:
     kueue_namespace: str = KUEUE_NAMESPACE
     """The namespace of Kueue's configuration."""
     register: bool = False
-    """Install the webhook configurations while the service runs. It requires the CA in memory."""
+    """Install the webhook configurations while the service runs. Requires the CA in memory."""
     tls_cert: Path | None = None
     """A certificate file that cert-manager or an administrator renews. It is read again after each change."""
     tls_key: Path | None = None
-    """The key of `tls_cert`."""
     tls_ca: Path | None = None
     """The CA that must have issued `tls_cert`. Without this file the issuer is not checked."""
     ca_secret: str = ""
     """The Secret of the service's own CA. The service updates the caBundles for `service`."""
     service: str = ""
-    """The name of the Service in front of the replicas."""
+    """The Service in front of the replicas."""
     ca_lifetime: int = 365 * 86_400
     """The lifetime of the CA in `ca_secret`."""
     leaf_lifetime: int = 14 * 86_400
     """The lifetime of the certificates that this CA issues."""
     ca_grace: int = 120
-    """Seconds between the time when every caBundle has a new CA and the first certificate that the CA issues."""
+    """Seconds between the publication of a new CA in all caBundles and the first certificate that it issues."""
     ca_file: Path | None = None
     """The file to which the certificate of the CA in memory is written."""
     client_ca: Path | None = None
@@ -65,18 +64,16 @@ class ServeSettings:
     client_names: tuple[str, ...] = ()
     """Accepted client certificates: a common name, or a DNS name in the certificate."""
     drain_seconds: float = 5
-    """Seconds in which the stopping service still answers and closes connections before it stops listening."""
+    """Seconds in which the stopping service still answers and closes connections."""
     max_in_flight: int = 512
-    """Reviews that may wait for the cluster at the same time. Further reviews that need the cluster get an error.
-    """
+    """Reviews that may wait for the cluster. Further reviews that need the cluster get an error."""
     timeout_seconds: float = 10
     """The timeout of a review, unless the client requests a shorter timeout."""
     ssh_keys_ready: int = 128
-    """The number of spare SSH key pairs."""
+    """Spare SSH key pairs."""
     ssh_keys_rate: float = 1
-    """Maximum number of key pairs made each second."""
+    """Key pairs made each second, at most."""
     remove_keys: bool = False
-    """Delete the SSH keys of jobs that have ended."""
     options: Set[str] = frozenset()
     """Options that switch optional parts on, such as `--conversion`."""
     log_level: str = "info"
@@ -89,12 +86,10 @@ class ServeSettings:
 
     @property
     def in_cluster(self) -> bool:
-        """Whether the service connects to a cluster."""
         return self.kubeconfig is not None or self.register or "KUBERNETES_SERVICE_HOST" in os.environ
 
 
 def check(settings: ServeSettings) -> None:
-    """StartError for settings that contradict each other."""
     if bool(settings.tls_cert) != bool(settings.tls_key):
         raise StartError("--tls-cert and --tls-key must be used together")
     if settings.ca_secret and settings.tls_cert:
@@ -118,11 +113,10 @@ def check(settings: ServeSettings) -> None:
 
 
 def rotation(settings: ServeSettings) -> RotationSettings:
-    """When certificates are renewed; StartError if the times contradict each other."""
+    """StartError if the times contradict each other."""
     try:
-        return certificate_store.rotation(
-            *(timedelta(seconds=each) for each in (settings.ca_lifetime, settings.leaf_lifetime, settings.ca_grace))
-        )
+        times = (settings.ca_lifetime, settings.leaf_lifetime, settings.ca_grace)
+        return certificate_store.rotation(*(timedelta(seconds=seconds) for seconds in times))
     except ValueError as error:
         options = {"ca_lifetime": "--ca-lifetime", "leaf_lifetime": "--leaf-lifetime", "grace": "--ca-grace"}
         raise StartError(" ".join(options.get(word, word) for word in str(error).split())) from None

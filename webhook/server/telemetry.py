@@ -1,8 +1,10 @@
 """Prometheus metrics and JSON logs, with one line for each decision.
 
 No metric of `/metrics` has a namespace, user or job name as label: the number of series would grow with the cluster.
-Metrics of `/metrics/jobs` name a limited number of namespaces. Log lines have the names of namespaces, users and jobs
-as fields of limited length. No log line contains an object, a value from an object, or the text of an exception.
+Metrics of `/metrics/jobs` name a limited number of namespaces.
+
+Log lines have the names of namespaces, users and jobs, in limited length. No log line contains an object, a value from
+an object, or the text of an exception.
 """
 
 import logging
@@ -30,7 +32,7 @@ from webhook.plugins.loading import Failures, Plugin
 from webhook.server import http_request
 from webhook.server.http_server import REASONS
 from webhook.server.limits import MAX_LOGGED_CHARACTERS, MAX_LOGGED_FAILURES, MAX_RULES_WITH_FAULTS
-from webhook.server.log import RefusalLog, describe, make_log
+from webhook.server.log import JsonLog, RefusalLog, describe
 from webhook.server.metrics import METRICS, MetricSet, Value
 
 _BY_WEBHOOK: Final = (
@@ -41,17 +43,17 @@ _QUOTED: Final = re.compile(r""""[^"]*"|'[^']*'""")
 
 
 class Telemetry:
-    """The metrics, in their own registry, and the log."""
+    """The metrics, in their own registries, and the log."""
 
-    def __init__(self, log: Any = None) -> None:
-        self.log = log or make_log(sys.stderr.buffer)
+    def __init__(self, log: JsonLog | None = None) -> None:
+        self.log = log or JsonLog(sys.stderr.buffer)
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self.metrics = MetricSet(METRICS, self.registry)
         self.job_registry = CollectorRegistry()
-        """Metrics that name namespaces; optional parts fill it."""
+        """Optional parts fill it with metrics that name namespaces."""
         self.on_validated: list[Callable[[str, Decision], None]] = []
-        """Further counters of verdicts on jobs; called with the namespace."""
+        """Further counters of verdicts on jobs, called with the namespace."""
         self._refusals = RefusalLog(self.log)
         self._policies: list[Value] = []
         self._plugin_failures: set[tuple[str, ...]] = set()
@@ -59,7 +61,7 @@ class Telemetry:
         """The last fault of each custom rule since the policies changed."""
         self.metrics.on_scrape(lambda: self._policies)
         self.metrics.set("build_info", 1, __version__, platform.python_version())
-        # Time series that alerts use must exist from the start.
+        # alerts need these time series from the start
         for name, hook in product(_BY_WEBHOOK, http_request.HOOKS.values()):
             self.metrics.add(name, hook, amount=0)
         for outcome in OUTCOMES:
@@ -68,7 +70,7 @@ class Telemetry:
             self.metrics.add("connections_refused_total", reason, amount=0)
 
     def policies_in_force(self, digest: str, states: Iterable[str] = (), *, custom_rules: Iterable[str] = ()) -> None:
-        """Report the policies in force: their hash, the `states` of their ConfigMaps, their custom rules."""
+        """`states` are the states of the policies' ConfigMaps."""
         counts = Counted(states)
         named = ("current", "last-good", "unusable")
         self._policies = [
@@ -83,7 +85,6 @@ class Telemetry:
         self.log.info("policies in force", hash=digest, documents=dict(counts))
 
     def policy_reviewed(self, request: AdmissionRequest, name: str, response: AdmissionResponse) -> None:
-        """Count and log the review of a policy ConfigMap."""
         self.metrics.add("policy_reviews_total", "allowed" if response.allowed else "denied")
         self.log.info(
             "policy review",
@@ -102,7 +103,7 @@ class Telemetry:
             self.metrics.add("conversions_total", version, outcome, amount=number)
 
     def plugins(self, plugins: Iterable[Plugin], failures: Failures) -> None:
-        """Report the plug-ins, and from now on their failures. Each kind of failure is logged once."""
+        """From now on, each kind of failure of a plug-in is logged once."""
         loaded = tuple(plugins)
         for plugin in loaded:
             self.log.log(
@@ -116,7 +117,9 @@ class Telemetry:
                 faults=plugin.faults,
             )
         failures.listener = self._plugin_failed
-        self.metrics.on_scrape(lambda: (("plugins", (each.name, each.version, each.state), 1) for each in loaded))
+        self.metrics.on_scrape(
+            lambda: (("plugins", (plugin.name, plugin.version, plugin.state), 1) for plugin in loaded)
+        )
         self.metrics.on_scrape(lambda: (("plugin_failures_total", key, n) for key, n in failures.counts.items()))
 
     def _plugin_failed(self, kind: str, entry_id: str, error: BaseException) -> None:
@@ -127,7 +130,6 @@ class Telemetry:
             self.log.error("plug-in failed", kind=kind, name=entry_id, **fields)
 
     def companion(self, companion: Reconciler[Any], api: PacedClient) -> None:
-        """Report the state of a controller."""
         self.metrics.on_scrape(partial(_companion, companion, api))
 
     def caches(self, watches: Iterable[Watch[Any, Any]]) -> None:
@@ -135,7 +137,6 @@ class Telemetry:
             self.metrics.on_scrape(partial(_cache, watch))
 
     def decided(self, webhook: str, request: AdmissionRequest, decision: Decision, seconds: float) -> None:
-        """Count and log one decision."""
         metrics, verdict = self.metrics, "allowed" if decision.allowed else "denied"
         metrics.add("reviews_total", webhook, request.operation, verdict, "true" if request.dry_run else "false")
         metrics.observe("review_duration_seconds", seconds, webhook)
@@ -152,9 +153,9 @@ class Telemetry:
                     metrics.add("refused_gpus_total", worst, resource, amount=gpus)
         for finding, _ in decision.exempted:
             metrics.add("exemptions_total", finding.rule)
-        injected = Counted(decision.authors)
-        for author, operations in injected.items():
-            metrics.add("patch_ops_total", author, amount=operations)
+        injected = [*dict.fromkeys(decision.authors)]
+        for author in injected:
+            metrics.add("patch_ops_total", author, amount=decision.authors.count(author))
         self.log.info(
             "decision",
             webhook=webhook,
@@ -169,7 +170,7 @@ class Telemetry:
             warned=_ids(decision.warned),
             audited=_ids(decision.audited),
             exempted=_ids([finding for finding, _ in decision.exempted]),
-            injected=list(injected),
+            injected=injected,
             skipped=decision.skipped[:MAX_LOGGED_CHARACTERS],
             policy=decision.policy,
             duration_ms=round(seconds * 1000, 3),
@@ -177,8 +178,8 @@ class Telemetry:
 
     def _rule_failed(self, rule: str, fault: str) -> None:
         self.metrics.add("own_rule_faults_total", rule)
-        known = rule in self._rule_faults
-        if self._rule_faults.get(rule) != fault and (known or len(self._rule_faults) < MAX_RULES_WITH_FAULTS):
+        has_room = rule in self._rule_faults or len(self._rule_faults) < MAX_RULES_WITH_FAULTS
+        if self._rule_faults.get(rule) != fault and has_room:
             self._rule_faults[rule] = fault
             self.log.warning("custom rule not evaluated", rule=rule, fault=fault)
 
@@ -199,7 +200,7 @@ class Telemetry:
         seconds: float = 0,
         shed: bool = False,
     ) -> None:
-        """Count and log a request that got no decision. `webhook` is None for an unknown path."""
+        """`webhook` is None for an unknown path."""
         if webhook is not None:
             self.metrics.observe("review_duration_seconds", seconds, webhook)
         if shed:
@@ -211,10 +212,9 @@ class Telemetry:
             self.metrics.add("deadline_exceeded_total", str(webhook))
         elif status < HTTPStatus.INTERNAL_SERVER_ERROR:
             self.metrics.add("bad_requests_total", str(status.value))
-        self._refusals.tell("refused", webhook=webhook, code=status.value, reason=reason, peer=peer)
+        self._refusals.warning("refused", webhook=webhook, code=status.value, reason=reason, peer=peer)
 
     def too_expensive(self, webhook: str, namespace: str, name: str, user: str = "") -> None:
-        """Count and log an object that took too much processor time."""
         self.metrics.add("too_expensive_total", webhook)
         self.log.warning(
             "too expensive to judge",
@@ -225,7 +225,6 @@ class Telemetry:
         )
 
     def failed(self, webhook: str, error: Exception) -> None:
-        """Count and log an internal error."""
         self.metrics.add("internal_errors_total", webhook)
         self.log.error("internal error", webhook=webhook, **describe(error))
 

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import date
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +63,11 @@ def _reply(case: dict[str, Any], policies: PolicySet, view: Snapshot) -> bytes:
     }
     body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     decoded = review.decode(json.dumps(body, separators=(",", ":")).encode())
-    known = {"policies": policies, "view": view, "today": TODAY, "time_left": lambda: float("inf")}
+    arguments = {"policies": policies, "view": view, "today": TODAY}
+    if "time_left" in signature(pipelines.decide).parameters:  # in older revisions
+        arguments["time_left"] = lambda: float("inf")
     try:
-        decision = pipelines.decide(case["hook"], decoded, **known)
+        decision = pipelines.decide(case["hook"], decoded, **arguments)
     except Exception as fault:  # noqa: BLE001 - the server would reply with HTTP 500
         return json.dumps({"raised": repr(fault)}).encode() + b" null"
     reply = review.encode(decision.response("u-1"))

@@ -208,11 +208,6 @@ def test_missing_replica_specs_are_reported() -> None:
     assert [f.rule for f in decision.denied] == ["upstream-contract"], "missing workers are the same fault"
 
 
-def test_no_verdict_after_the_deadline() -> None:
-    with pytest.raises(pipelines.DeadlineExceeded):
-        pipelines.validate(request(GOOD), policy=DEFAULTS, view=NothingKnown(), time_left=lambda: 0.0, today=date.min)
-
-
 def test_rules_do_not_change_the_request() -> None:
     sent = request(GOOD)
     before = bytes(sent.object)

@@ -1,6 +1,7 @@
 """Checks of jobs in files against the schema of MPIJobs."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ POD = f"{WORKER}.template.spec"
 CONTAINER = f"{POD}.containers[0]"
 SPEC = "Worker.template.spec"
 OF_CONTAINER = f"{SPEC}.containers.0"
+VOLUME = '{"name": "d", "persistentVolumeClaim": {"claimName": "claim"}}'
 CLAIMED = f"{POD}.volumes[0].ephemeral.volumeClaimTemplate.spec.resources"
 
 
@@ -86,13 +88,13 @@ def test_valid_job_has_no_faults(changes: Json) -> None:
         ("spec.runPolicy:", "Worker.runPolicy: {suspend: true}", f"{WORKER}.runPolicy: Move it to spec.runPolicy."),
         (
             "first.resources: {cpu: 2, limits: {memory: 1Gi}}",
-            f"{CONTAINER}.resources.cpu: Move it to {CONTAINER}.resources.limits.cpu.",
+            f"{CONTAINER}.resources.cpu: Move it to {CONTAINER}.resources.limits[cpu].",
         ),
         ("first.resources: {cpu: 2, limits: {cpu: 2}}", f"{CONTAINER}.resources.cpu: Remove it."),
         ("first.resources: {mode: {a: 1}}", f"{CONTAINER}.resources.mode: Remove it."),
         (
             "pod.volumes: [{name: d, ephemeral: {volumeClaimTemplate: {spec: {resources: {storage: 1Gi}}}}}]",
-            f"{CLAIMED}.storage: Move it to {CLAIMED}.requests.storage.",
+            f"{CLAIMED}.storage: Move it to {CLAIMED}.requests[storage].",
         ),
         ("Worker.template.labels: {a: b}", f"{WORKER}.template.labels: Move it to {WORKER}.template.metadata.labels."),
         ("first.runAsUser: 1000", f"{CONTAINER}.runAsUser: Move it to {CONTAINER}.securityContext.runAsUser."),
@@ -275,14 +277,23 @@ def check(tmp_path: Path, job: Json) -> tuple[int, str]:
     return result.exit_code, result.stdout
 
 
-@pytest.mark.parametrize("text", ["3.10", "1.0", "010", "0x1F", "yes", "1"])
-def test_fix_for_a_number_in_place_of_text_keeps_its_spelling(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("env", "fix"),
+    [
+        *(([{"name": "Y", "value": text}], f'Write "{text}"') for text in ("3.10", "1.0", "010", "0x1F", "yes", "1")),
+        (
+            {"N": "010", "V": "1.10", "T": "no"},
+            '{"name": "N", "value": "010"}, {"name": "V", "value": "1.10"}, {"name": "T", "value": "no"}',
+        ),
+        ([{"N": "no"}], 'Write {"name": "N", "value": "no"}.'),
+    ],
+)
+def test_fix_for_a_value_in_place_of_text_keeps_its_spelling(tmp_path: Path, env: Any, fix: str) -> None:
     path = tmp_path / "job.yaml"
-    path.write_text(
-        json.dumps(changed({f"{OF_CONTAINER}.env": [{"name": "A", "value": "@"}]}), indent=1).replace('"@"', text)
-    )
+    text = json.dumps(changed({f"{OF_CONTAINER}.env": "@"}), indent=1)
+    path.write_text(text.replace('"@"', re.sub(r'"(0x1F|[\d.]+|no|yes|N)"', r"\1", json.dumps(env))))
     result = CliRunner().invoke(main, ["check", str(path)], catch_exceptions=False)
-    assert f'Write "{text}"' in result.stdout
+    assert fix in result.stdout
 
 
 def test_violations_of_rules_are_reported_together_with_schema_faults(tmp_path: Path) -> None:
@@ -378,7 +389,31 @@ def test_packaged_schema_is_from_mpi_operator_0_8_0() -> None:
             "first.image: {repository: ml/train, tag: '1.0'}",
             f'{CONTAINER}.image: Write "ml/train:1.0".',
         ),
-        ("first.envFrom: [{secretName: s}]", f'{CONTAINER}.envFrom[0]: Write {{"secretRef": {{"name": "s"}}}}.'),
+        (
+            "first.envFrom: [{secretName: s}]",
+            f"{CONTAINER}.envFrom[0].secretName: Rename it to secretRef.",
+            f'{CONTAINER}.envFrom[0].secretRef: Write {{"name": "s"}}.',
+        ),
+        ("pod.volumes: {d: claim}", f"{POD}.volumes: Write [{VOLUME}]."),
+        ("pod.volumes: [{d: claim}]", f"{POD}.volumes[0]: Write {VOLUME}."),
+        ("pod.volumes: ['d:claim']", f"{POD}.volumes[0]: Write {VOLUME}."),
+        (
+            "pod.tolerations: [gpu, Exists]",
+            f'{POD}.tolerations[0]: Write {{"key": "gpu", "operator": "Exists"}}.',
+            f"{POD}.tolerations[1]: Remove it, or write a mapping.",
+        ),
+        (
+            "pod.tolerations: ['gpu=a:NoExecute', {gpu: NoSchedul}]",
+            f'{POD}.tolerations[0]: Write {{"key": "gpu", "operator": "Exists", "effect": "NoExecute"}}.',
+            f'{POD}.tolerations[1]: Write {{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}}.',
+        ),
+        ("pod.nodeSelector: [gpu]", f'{POD}.nodeSelector: Write {{"gpu": "true"}}.'),
+        (
+            "pod.securityContext: privileged",
+            f'{POD}.securityContext: Write {{"privileged": true}}.',
+            f"{POD}.securityContext.privileged: Move it to {CONTAINER}.securityContext.privileged.",
+        ),
+        ("gang: {minMember: 3}", "spec.runPolicy.schedulingPolicy.minMember: Rename it to minAvailable."),
         (
             "pod.volumes: ['d:/data']",
             f"{POD}.volumes[0]: Remove it, or write a mapping.",
@@ -391,8 +426,8 @@ def test_packaged_schema_is_from_mpi_operator_0_8_0() -> None:
     ],
 )
 def test_fix_is_the_value_in_the_form_of_the_field(row: tuple[str, ...]) -> None:
-    *changes, path_and_fix = row
-    assert [f"{path}: {fix}" for path, _, fix in told(dict(map(change, changes)))] == [path_and_fix]
+    wrong, *fixes = row
+    assert [f"{path}: {fix}" for path, _, fix in told(dict([change(wrong)]))] == fixes
 
 
 def test_faults_inside_a_container_that_is_not_in_a_list_are_reported() -> None:

@@ -13,6 +13,7 @@ ID = "command-line"
 WHERE = "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0]"
 LAUNCHER, WORKER = (f"{role}.template.spec.containers.0" for role in ("Launcher", "Worker"))
 UNSPLIT = "is not split into words"
+CONTAINED = "Put its image and its command into this container."
 BY_BASH = 'Write all of it as one text after "bash", "-c".'
 ANOTHER = ", or starts another number"
 
@@ -123,6 +124,9 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c", "mpirun -np 2 x > /log 2>&1"], None, "OpenMPI"),
         (["env", "A=B", "tini", "--", "mpirun", "-np", "2", "x"], None, "OpenMPI"),
         # Words with a blank that are not a command line.
+        (["mpirun", "python", "t.py", "--launcher_args", "--a 1", "--prompt", "run x.py", "-"], None, "OpenMPI"),
+        (["python", "-c", "import a; a.b()"], None, "OpenMPI"),
+        (["bash", "-c", "ssh-keygen -f /other/id_rsa; mpirun x"], None, "OpenMPI"),
         (["mpirun", "-np", "2", "/opt/my app/bin/run"], None, "OpenMPI"),
         (["mpirun", "-np", "2", "bash", "-c", "cd /app && python x.py"], None, "OpenMPI"),
         (["bash", "-c", 'mpirun -np 2 bash -c "cd /app && python x.py"'], None, "OpenMPI"),
@@ -214,6 +218,30 @@ def test_command_that_may_start_its_program_is_accepted(command: Any, args: Any,
             "Write mpirun.",
         ),
         (["mpiexec.hydra", "-np", "4", "-x", "A", "x"], None, "mpiexec.hydra has no -x", "Write mpirun."),
+        (None, ["deepspeed", "t.py", "--num_gpus 8"], '"--num_gpus 8" is one word', 'Split it: "--num_gpus", "8".'),
+        (
+            ["mpirun", "torchrun", "--nproc_per_node 2", "t.py"],
+            None,
+            '"--nproc_per_node 2" is one word',
+            'Split it: "--nproc_per_node", "2".',
+        ),
+        (["mpirun", "python", "t.py --e 3"], None, '"t.py --e 3" is one word', 'Split it: "t.py", "--e", "3".'),
+        (["mpirun", "-np", "4", "/usr/bin/python3"], ["t.py", "-e 3"], '"-e 3" is one word', 'Split it: "-e", "3".'),
+        (["docker", "run", "a:1"], None, "a pod has no docker", CONTAINED),
+        (["bash", "-c", "module load a; singularity exec a.sif x"], None, "a pod has no singularity", CONTAINED),
+        (["mpirun", "-np", "4", "apptainer", "exec", "a.sif", "x"], None, "a pod has no apptainer", CONTAINED),
+        (
+            ["bash", "-c", "mpirun --hostfile $PBS_NODEFILE x"],
+            None,
+            "nothing in the job sets PBS_NODEFILE",
+            "Use /etc/mpi/hostfile.",
+        ),
+        (
+            ["mpirun", "-H", "$SLURM_JOB_NODELIST", "x"],
+            None,
+            "no shell replaces $SLURM_JOB_NODELIST",
+            "Use --hostfile /etc/mpi/hostfile.",
+        ),
     ],
 )
 def test_command_that_starts_nothing_is_reported_with_the_fix(command: Any, args: Any, fault: str, fix: str) -> None:
@@ -318,6 +346,17 @@ def test_program_and_arguments_in_one_word_are_reported(command: list[str], word
 ENV = {f"{LAUNCHER}.env": [{"name": "NP", "value": "8"}]}
 
 
+@pytest.mark.parametrize(
+    ("command", "fix"),
+    [
+        (["bash", "-c", "cd /app", "mpirun -np $SLURM_NTASKS x"], "Join it to the text by &&."),
+        (["cd", "/app", "&&", "mpirun", "-np", "$SLURM_NTASKS", "x"], BY_BASH),
+    ],
+)
+def test_faults_of_an_mpirun_that_the_shell_does_not_run_are_reported_too(command: list[str], fix: str) -> None:
+    assert [each.fix for each in check(command)] == [fix, "Set -np to 8."]
+
+
 def test_fix_for_a_shell_also_replaces_the_variable() -> None:
     without_shell = {f"{LAUNCHER}.command": ["mpirun", "-np", "$NP", "x", ">", "log"]}
     assert [violation.fix for violation in violations(ID, {**without_shell, **ENV})] == [BY_BASH]
@@ -347,6 +386,7 @@ def test_unreplaced_variable_is_reported() -> None:
 
 SSHD = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0]"
 BY_NAME = f"(advice) {SSHD}.command: sshd starts only by its absolute path"
+ENDS = f"(advice) {SSHD}.command: sshd {{}} ends after one connection"
 LEAVES = f"(advice) {SSHD}.command: sshd goes to the background and the container ends"
 
 
@@ -355,7 +395,6 @@ LEAVES = f"(advice) {SSHD}.command: sshd goes to the background and the containe
     [
         (["/usr/sbin/sshd", "-De"], []),
         (["/usr/sbin/sshd", "-e", "-D"], []),
-        (["/usr/sbin/sshd", "-d"], []),
         (["/usr/sbin/sshd", "-oPort=22", "-f", "/c", "-D"], []),
         (["/usr/sbin/sshd", "-t"], []),
         (["tini", "--", "/usr/sbin/sshd", "-D"], []),
@@ -417,6 +456,8 @@ LEAVES = f"(advice) {SSHD}.command: sshd goes to the background and the containe
         (["sh", "-c", "gosu root /usr/sbin/sshd"], [LEAVES]),
         (["busybox", "sh", "-c", "sshd -D"], [BY_NAME]),
         (["bash", "-c"], []),
+        (["/usr/sbin/sshd", "-d"], [ENDS.format("-d")]),
+        (["bash", "-c", "mkdir -p /run/sshd && /usr/sbin/sshd -Ddd"], [ENDS.format("-Ddd")]),
     ],
 )
 def test_sshd_by_name_or_in_the_background_is_reported(command: list[str], expected: list[str]) -> None:

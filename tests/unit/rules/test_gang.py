@@ -21,6 +21,7 @@ ANNOTATION = "scheduling.volcano.sh/queue-name"
 WAIT = {"spec.launcherCreationPolicy": "WaitForWorkersReady"}
 SUSPENDED = {"spec.runPolicy.suspend": True}
 KUEUE = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "team"}}
+MISSPELT = {"metadata.labels": {"kueue.x-k8s.io/queue": "q"}}
 VOLCANO = {"scheduler": "volcano"}
 COSCHEDULING = {"scheduler": "scheduler-plugins-scheduler"}
 VOID = Violation(
@@ -193,6 +194,7 @@ def test_invalid_schedule_timeout_is_rejected(changes: Json, settings: Json, mes
         (policy(minAvailable=0) | WAIT, VOLCANO, MIN, "0 turns gang scheduling off", "Set it to 4."),
         (policy(scheduleTimeoutSeconds=9), VOLCANO, TIMEOUT, "Volcano does not read it", "Remove it."),
         (policy(queue="q") | KUEUE, {}, QUEUE, "Kueue queues the job too", "Remove one of the two."),
+        (policy(queue="q") | MISSPELT, {}, QUEUE, "Kueue queues the job too", "Remove one of the two."),
         (
             {"metadata.annotations": {ANNOTATION: "q"}} | KUEUE,
             VOLCANO,

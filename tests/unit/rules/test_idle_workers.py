@@ -78,6 +78,8 @@ TORCHRUN = "torchrun runs on the launcher alone"
         ("horovodrun -H a-worker-0.a-worker:4 -np 4 t", "-H: no host ...er-0.a-worker", INSTEAD),
         ("mpirun -H train-worker-10,train-worker-11 -np 4 t", "-H: no host train-worker-10", INSTEAD),
         ("horovodrun -H localhost:4 -np 4 t", "-H: all ranks on the launcher", INSTEAD),
+        ("mpirun -H node01:4,node02:4 -np 4 t", "-H: no host node01", INSTEAD),
+        (f"horovodrun -np 4 -H a-0.a:2 {USE} python t.py", "has both hosts and a hostfile", "Remove -H a-0.a:2."),
         ("mpirun -H localhost:4 -np 4 t", "-H localhost:4 runs all ranks on the launcher", "Remove it."),
         (
             "mpirun -np 4 -x MASTER_ADDR=localhost python t.py",

@@ -168,3 +168,12 @@ def test_corrupted_template_is_checked_without_error() -> None:
         for fault in faults(json.dumps(job).encode(), [role], without_ranges=True):
             assert fault.message
             assert fault.fix.endswith(".")
+
+
+def test_fix_for_a_missing_volume_is_the_volume_of_the_other_role() -> None:
+    changes = {
+        "Worker.template.spec.volumes": [{"name": "config", "configMap": {"name": "nccl"}}],
+        "Launcher.template.spec.containers.0.volumeMounts": [{"name": "config", "mountPath": "/etc/nccl"}],
+    }
+    [violation] = violations("pod-template", changes)
+    assert '{"name": "config", "configMap": {"name": "nccl"}}' in violation.fix

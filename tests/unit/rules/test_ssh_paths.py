@@ -105,6 +105,7 @@ def test_working_or_uncertain_combination_is_accepted(changes: Json) -> None:
             job(launcher_pod={"fsGroup": 0}),
             f"(advice) {LAUNCHER}.securityContext.fsGroup: gives a group the key of the",
         ),
+        ({FIELD: "/root/.ssh/id_rsa"}, f'(advice) {FIELD}: "/root/.ssh/id_rsa" is a file, not the folder of the keys'),
         # The user is not root.
         (both(runAsUser=1000), f'{FIELD}: "/root/.ssh" cannot be read by user 1000, only by root {BOTH}'),
         (job(worker={"runAsUser": 1000}), f'{FIELD}: "/root/.ssh" cannot be read by user 1000, only by root (Worker)'),

@@ -19,7 +19,7 @@ from tests.support.live_service import LOOPBACK, Connection
 from tests.support.logs import Log
 from webhook.server import log as log_writer
 from webhook.server.limits import MAX_LOGGED_REFUSALS
-from webhook.server.log import TELL_SECONDS, LogWriter, RefusalLog, make_log
+from webhook.server.log import SUMMARY_SECONDS, JsonLog, LogWriter, RefusalLog
 from webhook.server.metrics import PREFIX
 from webhook.server.telemetry import Telemetry
 
@@ -48,7 +48,7 @@ def test_rejected_requests_of_a_kind_are_reported_once_and_then_counted(refusing
     refusing.refuse(1, peer="192.0.2.2")
     fields = {"webhook": None, "code": 400, "reason": "bad"}
     assert refusing.log.lines == [("warning", "refused", {**fields, "peer": f"192.0.2.{peer}"}) for peer in (1, 2)]
-    refusing.now += TELL_SECONDS
+    refusing.now += SUMMARY_SECONDS
     refusing.refuse()
     again, refused = refusing.log.lines[2:]
     assert again == ("warning", "refused again", {**fields, "peer": "192.0.2.1", "count": 999})
@@ -61,7 +61,7 @@ def test_rejected_requests_of_many_kinds_are_counted_together(refusing: Refusing
     for number in range(MAX_LOGGED_REFUSALS + 5):
         refusing.refuse(2, f"reason {number}")
     assert len(refusing.log.lines) == MAX_LOGGED_REFUSALS
-    refusing.now += TELL_SECONDS
+    refusing.now += SUMMARY_SECONDS
     refusing.refuse()
     assert refusing.log.events("others refused") == [{"count": 10}]
     assert [again["count"] for again in refusing.log.events("refused again")] == [1] * MAX_LOGGED_REFUSALS
@@ -71,7 +71,7 @@ def test_rejected_requests_of_many_kinds_are_counted_together(refusing: Refusing
 def test_every_rare_rejected_request_is_reported(refusing: Refusing) -> None:
     for _ in range(3):
         refusing.refuse()
-        refusing.now += TELL_SECONDS
+        refusing.now += SUMMARY_SECONDS
     assert refusing.log.told == ["refused"] * 3
 
 
@@ -102,7 +102,7 @@ def pipe() -> Iterator[Pipe]:
 
 def test_lines_of_several_threads_are_complete(pipe: Pipe) -> None:
     writer = LogWriter(pipe.input)
-    log = make_log(writer)
+    log = JsonLog(writer)
     threads = [threading.Thread(target=lambda: [log.info("x" * 9) for _ in range(100)]) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -118,7 +118,7 @@ def test_unread_log_drops_and_counts_the_oldest_lines(pipe: Pipe, monkeypatch: p
     writer = LogWriter(pipe.input)
     counted: list[int] = []
     writer.on_drop = lambda: counted.append(1)
-    log = make_log(writer)
+    log = JsonLog(writer)
     log.info("x" * 2 * PIPE_SIZE)
     os.read(pipe.output, 1)  # the thread is blocked in a write
     for number in range(25):
@@ -136,7 +136,7 @@ def test_unread_log_drops_and_counts_the_oldest_lines(pipe: Pipe, monkeypatch: p
 def test_closed_pipe_does_not_stop_the_writer(pipe: Pipe) -> None:
     writer = LogWriter(pipe.input)
     os.close(pipe.output)
-    log = make_log(writer)
+    log = JsonLog(writer)
     for _ in range(2):
         log.info("lost")
         writer.drain()
@@ -147,13 +147,13 @@ def test_closed_pipe_does_not_stop_the_writer(pipe: Pipe) -> None:
 def test_ending_process_writes_all_lines(end: str) -> None:
     program = f"""
 import asyncio, atexit, sys
-from webhook.server.log import make_log
+from webhook.server.log import JsonLog
 from webhook.server.log import LogWriter
 lines = LogWriter(sys.stderr.fileno())
 atexit.register(lines.drain)
 async def main():
     loop = asyncio.get_running_loop()
-    make_log(lines).info("the last line")
+    JsonLog(lines).info("the last line")
     {end}
 asyncio.run(main())
 """

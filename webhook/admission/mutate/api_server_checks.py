@@ -1,8 +1,7 @@
 """Warnings about metadata and quantities that the API server rejects with messages full of regular expressions.
 
-Between the mutating and the validating webhooks, the API server checks an object's name, labels and annotations, and
-quantities by the pattern of the CRD. Rules never see a job that fails these checks. A mutating webhook's warnings are
-shown even if the request fails later.
+The API server checks them between the mutating and the validating webhooks, so rules never see these jobs. A mutating
+webhook's warnings are shown even if the request fails later.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go
 """
@@ -20,14 +19,14 @@ from webhook.rules import Violation, shortened
 
 RULE = "upstream-contract"
 NAME = "Use lower case letters, digits and -, a letter first."
-# The pattern of quantities in the CRD (`x-kubernetes-int-or-string`). Rules report other faults of a quantity.
+# The CRD's pattern of quantities (`x-kubernetes-int-or-string`). Rules report other faults of a quantity.
 _PATTERN = re.compile(
     r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))?"
 )
 
 
 def findings(job: MPIJob) -> list[Finding]:
-    """Findings on the job's name, labels and quantities, short enough for a warning. `check` reports more details."""
+    """Short enough for a warning. `check` reports more details."""
     return [Finding(RULE, violation) for violation in (*_names(job), *_metadata(job), *_quantities(job))]
 
 

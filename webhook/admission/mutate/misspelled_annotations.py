@@ -1,4 +1,4 @@
-"""Warnings about ignored annotations: misspelt keys of the service, and keys that are labels by mistake."""
+"""Warnings about ignored annotations: misspelt keys, and annotations that are labels by mistake."""
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
@@ -21,7 +21,7 @@ _ALIKE: Final = 0.75
 
 
 def cautions(job: MPIJob, injections: Collection[str]) -> dict[str, list[str]]:
-    """Warnings by ignored key, for a policy with these injections."""
+    """Warnings by ignored key."""
     by_key: dict[str, list[str]] = {}
     for key in [key for key in _ours(job.annotations) if key not in KNOWN][:MAX_UNKNOWN_ANNOTATIONS]:
         near = get_close_matches(key.removeprefix(PREFIX)[:64], _NAMES, n=1, cutoff=_ALIKE)

@@ -13,7 +13,7 @@ from webhook.kit.settings import Action
 from webhook.policy import exemptions
 from webhook.policy.in_force import Policy
 
-# Similar names are suggested only for a name of at least this length: one or two characters are part of many names.
+# The shortest name for which similar names are suggested: one or two characters are part of many names.
 SHORTEST = 3
 
 
@@ -31,7 +31,7 @@ RULES: Final = Kind("a", "rule", rules.REGISTRY, exemptions.EXEMPT)
 
 
 def asked(job: MPIJob) -> tuple[str, ...]:
-    """The ids in the job's annotation, without duplicates."""
+    """The ids in the annotation, without duplicates."""
     text = job.annotations.get(annotations.SKIP)
     if not text:
         return ()
@@ -40,7 +40,7 @@ def asked(job: MPIJob) -> tuple[str, ...]:
 
 
 def honoured(job: MPIJob, policy: Policy) -> frozenset[str]:
-    """The injections that the job names, except injections that cannot be skipped."""
+    """The named injections, except injections that cannot be skipped."""
     ids = asked(job)
     return frozenset(ids).difference(_kept(policy)) if ids else frozenset()
 
@@ -74,10 +74,7 @@ def misplaced(entries: Sequence[str], kind: Kind, other: Kind) -> Iterator[Cauti
 
 
 def _unknown(names: Sequence[str], known: Iterable[str]) -> str:
-    """The first few names, and the known names similar to them.
-
-    If one of them has no similar name, also the command that lists the known names.
-    """
+    """The first few names, with similar names or the command that lists all names."""
     known = tuple(known)
     shown = names[:MAX_UNKNOWN_SHOWN]
     near = [closest_name(name, known) if len(name) >= SHORTEST else None for name in shown]

@@ -30,7 +30,7 @@ _LIST_OF_INJECTIONS: Final[Path] = ("metadata", "annotations", annotations.INJEC
 
 
 def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
-    """Inject what the job needs. Never denies: the API server's schema rejects an object of the wrong shape.
+    """Never denies: the API server's schema rejects an object of the wrong shape.
 
     An UPDATE only gets dropped values back (see `updates`).
     """
@@ -68,13 +68,13 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
                 decision.told |= inject(builder, None)
                 decision.news = list(dict.fromkeys(builder.authors))
         else:
-            ids = [each.id for each, _ in policy.injections]
+            ids = [injection.id for injection, _ in policy.injections]
             decision.told = misspelled_annotations.cautions(job, ids) | _inject(job, policy, ctx, builder)
             decision.news = list(dict.fromkeys(builder.authors))
-            _list_injections(job, [each for each in decision.news if not is_quiet(each)], builder)
+            _list_injections(job, [author for author in decision.news if not is_quiet(author)], builder)
     except (PatchConflict, ShapeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
-    if decision.skipped and not builder.operations:  # nothing was injected, so there is nothing to report
+    if decision.skipped and not builder.operations:  # nothing to report
         decision.told = {}
         return decision
     decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
@@ -83,7 +83,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
 
 
 def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
-    """The injections that users cannot skip, for a new job for which `mutate` takes too long; without other warnings.
+    """Only the injections that users cannot skip, for a new job for which `mutate` takes too long.
 
     An update gets no injections: rules reject the removal of these values.
     """
@@ -108,22 +108,23 @@ def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view
 
 
 def _unskippable(policy: Policy) -> Policy:
-    return replace(policy, injections=tuple(each for each in policy.injections if each[0].unskippable))
+    return replace(policy, injections=tuple(entry for entry in policy.injections if entry[0].unskippable))
 
 
 def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> None:
-    """Write the ids of the injections to an annotation. Only people read it.
+    """Only people read the annotation.
 
     Earlier ids stay, because the API server may call the webhook again after another webhook changed the job.
     """
-    earlier = [each for each in job.annotations.get(annotations.INJECTED, "").split(",") if each in injections.REGISTRY]
+    listed = job.annotations.get(annotations.INJECTED, "").split(",")
+    earlier = [injection for injection in listed if injection in injections.REGISTRY]
     ids = ",".join(sorted({*earlier, *added}))
     if added and builder.get(_LIST_OF_INJECTIONS) != ids:
         builder.write_own(_LIST_OF_INJECTIONS, ids)
 
 
 def _new_replicas(stored: Any, new: Any) -> frozenset[Path]:
-    """The launcher or workers that an update adds. Their templates get the injections of a new job."""
+    """The launcher or workers that an update adds. They get the injections of a new job."""
     before, after = (at(document, "spec", "mpiReplicaSpecs") for document in (stored, new))
     return frozenset(("spec", "mpiReplicaSpecs", role) for role in after if before and role not in before)
 
@@ -147,7 +148,7 @@ def _inject_again(
 def _inject(
     job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder, ids: frozenset[str] | None = None
 ) -> dict[str, list[str]]:
-    """Run the injections that the job does not skip; returns their notes."""
+    """Run the injections that the job does not skip. Returns their notes by injection."""
     notes_by_source: dict[str, list[str]] = {}
     notes: list[str] = [*opt_out.cautions(job, policy)]
     if notes:

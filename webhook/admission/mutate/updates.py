@@ -1,15 +1,15 @@
 """Restores injected values that an update dropped.
 
-`kubectl apply` replaces whole lists of a custom resource and so drops injected items, and Kueue stops a running job
-whose containers change. A value is restored if the stored job has it, the new job lacks it, and it has the `Form` of a
-value that an injection writes. The annotation with the ids of the injections is not read, because users can change it.
+`kubectl apply` replaces whole lists of a custom resource and so drops injected items. Kueue stops a running job whose
+containers change. A value is restored if the stored job has it, the new job lacks it, and it has the `Form` of a value
+that an injection writes. The annotation with the ids of the injections is not read, because users can change it.
 
 A user who changes the stored job with kubectl (`edit`, `patch`, `label`, `annotate`, or `replace` of the output of
 `get`) has seen the injected values. Values that this user removes are not restored, except a waiting job's time limit
 and queue.
 
 The injections also run on both jobs without the dropped values. If the results differ, the update changes an input of
-an injection, such as `training.openshift.io/timeout`, and the new result replaces the stored values.
+an injection, such as `training.openshift.io/timeout`. The new result then replaces the stored values.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ from webhook.kit.forms import ITEM, ComesBack, Form
 from webhook.kit.patch import Addition, PatchBuilder, PatchConflict, Path
 
 Notes = dict[str, list[str]]
-"""Notes by the id of their injection."""
+"""Notes by injection."""
 Inject = Callable[[PatchBuilder, frozenset[str] | None], Notes]
 """Runs the injections with these ids (None for all) as for a new job."""
 
@@ -50,7 +50,7 @@ _KEYS: Final[Mapping[str, str]] = {
     "ports": "containerPort",
     "matchExpressions": "key",
 }
-"""The field that identifies an item of a list; items of other lists are compared as a whole."""
+"""The field that identifies an item of a list. Items of other lists are compared as a whole."""
 _GONE: Final = object()
 
 
@@ -70,14 +70,12 @@ class Dropped:
     injection: str
     form: Form
     path: Path
-    """In the new job: the path of the value, or of the list that lacks an item."""
+    """In the new job: the path of the value, or of the list that lacks the item."""
     value: Any
-    """The value in the stored job."""
     new: Any
-    """The value in the new job."""
     item: bool
     comes_back: bool
-    """If false, the value is not restored; it only shows that the injection may have written a different value."""
+    """If false, the value only shows that the injection may have written a different value."""
 
     @property
     def defaulted(self) -> bool:
@@ -88,9 +86,9 @@ class Dropped:
 def restore(
     stored: Any, builder: PatchBuilder, inject: Inject, *, skipped: frozenset[str], manager: str = ""
 ) -> Restored:
-    """Restore dropped values of the `stored` job in the new job in `builder`, except values of `skipped` injections.
+    """Restore values of the `stored` job in the new job in `builder`, except values of `skipped` injections.
 
-    `manager` is the field manager of the client.
+    `manager` is the client's field manager.
     """
     outcome = Restored()
     if all(_part(stored, *path) == _part(builder.document, *path) for path in _WRITTEN_PARTS):
@@ -105,9 +103,9 @@ def restore(
     if not walk.dropped:
         return outcome
     old = _Run(inject, bare)
-    authors = list(dict.fromkeys(each.injection for each in walk.dropped))
+    authors = list(dict.fromkeys(lost.injection for lost in walk.dropped))
     changed = {author for author in authors if author not in skipped and old.added[author] != new.added[author]}
-    _put_back([each for each in walk.dropped if each.injection not in changed], builder, new, same_file=same_file)
+    _put_back([lost for lost in walk.dropped if lost.injection not in changed], builder, new, same_file=same_file)
     start = len(builder.additions)
     fresh = inject(builder, frozenset(changed)) if changed else {}
     outcome.changed = list(dict.fromkeys(addition.author for addition in builder.additions[start:]))
@@ -119,14 +117,14 @@ def restore(
 
 
 def _edits_the_stored_job(manager: str, new: Any) -> bool:
-    """Whether kubectl changes the stored job, which has a uid, rather than a job from a file."""
+    """Whether kubectl changes the stored job, which has a uid, and not a job from a file."""
     if manager == _KUBECTL_REPLACE:
         return bool(_part(new, "metadata", "uid"))
     return manager.startswith("kubectl-") and manager != KUBECTL_APPLY
 
 
 class _Run:
-    """A run of the injections on a copy of a job: their additions and notes."""
+    """The injections, run on a copy of a job."""
 
     def __init__(self, inject: Inject, document: Any) -> None:
         self.builder = PatchBuilder(untyped.decode(msgspec.json.encode(document)))
@@ -182,7 +180,7 @@ def _put(dropped: Dropped, builder: PatchBuilder, value: Any) -> None:
 def _networks(dropped: Dropped, today: PatchBuilder, *, same_file: bool) -> str:
     """The text of the annotation with networks.
 
-    - The injection's present result, if each network of this result is in the stored or in the user's text.
+    - The injection's present result, if each network of it is in the stored or in the user's text.
     - Else the stored text, if the user applies the same file again and the stored text begins with the user's text.
     - Else the user's text.
     """
@@ -218,7 +216,7 @@ class _Walk:
         self._prefixes = {path[:length] for path in self._forms for length in range(len(path))}
 
     def without_dropped(self, stored: Any, new: Any, path: Path, pattern: tuple[str, ...]) -> Any:
-        """`stored` without the dropped values, or _GONE if nothing is left. Records the values in `dropped`."""
+        """`stored` without the dropped values; _GONE if nothing is left."""
         if stored == new:
             return stored
         if path and self._drops(path, stored, new, pattern):
@@ -255,7 +253,7 @@ class _Walk:
         return rest
 
     def _drops(self, path: Path, stored: Any, new: Any, pattern: tuple[str, ...], *, item: bool = False) -> bool:
-        """Record a dropped value under an injection that may have written it; False if there is no such injection."""
+        """Record a dropped value under an injection that may have written it; False if there is none."""
         any_key = (*pattern[:-1], ITEM)
         fitting = [
             Dropped(author, form, path, stored, new, item=item, comes_back=self._comes_back(form, path, stored))
@@ -263,11 +261,11 @@ class _Walk:
             for author, form in self._forms.get(where, ())
             if _is_lost(form, stored, new) and form.holds(ITEM if item else str(path[-1]), stored)
         ]
-        fitting = [each for each in fitting if each.comes_back or each.form.when is ComesBack.OTHER_CLIENT]
-        if any(each.injection in self._skipped for each in fitting):
-            fitting = [each for each in fitting if each.form.when is ComesBack.ALWAYS]
+        fitting = [lost for lost in fitting if lost.comes_back or lost.form.when is ComesBack.OTHER_CLIENT]
+        if any(lost.injection in self._skipped for lost in fitting):
+            fitting = [lost for lost in fitting if lost.form.when is ComesBack.ALWAYS]
         if fitting:
-            self.dropped.append(max(fitting, key=lambda each: each.comes_back))
+            self.dropped.append(max(fitting, key=lambda lost: lost.comes_back))
         return bool(fitting)
 
     def _comes_back(self, form: Form, path: Path, value: Any) -> bool:
@@ -287,9 +285,9 @@ def _is_lost(form: Form, stored: Any, new: Any) -> bool:
 
 
 def _with_changed_pairs(stored: Any, new: Any) -> Any:
-    """The new resources. A dropped request of a resource is filled in if its limit has changed, and vice versa.
+    """The new resources. A dropped request is filled in if the limit of its resource has changed, and vice versa.
 
-    A dropped request or limit is then not restored, because the API server rejects a request above its limit.
+    The dropped amount is then not restored, because the API server rejects a request above its limit.
     """
     amended = dict(new)
     for half, other in (("requests", "limits"), ("limits", "requests")):
@@ -301,7 +299,7 @@ def _with_changed_pairs(stored: Any, new: Any) -> Any:
 
 
 def _gets_nothing_back(stored: Any, new: Any, pattern: tuple[str, ...]) -> bool:
-    """Whether nothing is restored in a part: a template that was removed, or a security context that the user changed.
+    """True for a removed template, and for a security context that the user changed.
 
     The API server rejects some combinations of values in a security context.
     """
@@ -321,13 +319,12 @@ def _is_within(new: Any, stored: Any) -> bool:
 
 
 def _has_no_name(item: Any, field: str) -> bool:
-    """Whether an item is identified only by its position."""
+    """Whether only its position identifies the item."""
     if field == "nodeSelectorTerms":
         return True
     return field in {"containers", "initContainers"} and not isinstance(mapping(item).get("name"), str)
 
 
 def _identity(item: Any, key: str | None) -> str:
-    """The text that identifies an item of a list."""
     value = item.get(key) if key is not None and isinstance(item, dict) else None
     return msgspec.json.encode(item if value is None else value, order="sorted").decode()

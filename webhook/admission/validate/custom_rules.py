@@ -41,12 +41,12 @@ class JobFacts(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def job_facts(job: MPIJob, ctx: Context) -> JobFacts:
-    """The facts of a job with the operator's defaults."""
+    """`job` has the operator's defaults."""
     patterns = ctx.admitted.accelerators
     per_worker = devices.of_each(job.worker, patterns, ctx)
     launcher = devices.of_each(job.launcher, patterns, ctx)
     names = devices.names(patterns, ctx)
-    # The workers are first: `accelerator` is theirs if they have one.
+    # The workers are first, so that `accelerator` is theirs if they have one.
     templates = [replica.template for _, _, replica in reversed(job.replicas())]
     return JobFacts(
         workers=job.workers,
@@ -67,10 +67,11 @@ def _images(template: PodTemplate) -> tuple[str, ...]:
 
 def _accelerator(template: PodTemplate, names: tuple[str, ...]) -> str:
     for _, container in containers_with_devices(template):
-        if (asked := container.resources) is not None:
-            found = (name for name in (*(asked.limits or ()), *(asked.requests or ())) if is_accelerator(name, names))
-            if name := next(found, ""):
-                return name
+        if (resources := container.resources) is not None:
+            requested: list[str] = [*(resources.limits or ()), *(resources.requests or ())]
+            for name in requested:
+                if is_accelerator(name, names):
+                    return name
     return ""
 
 
@@ -78,7 +79,6 @@ _RESOURCE: Final = {"group": "kubeflow.org", "version": "v2beta1", "resource": "
 
 
 def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Policy) -> Context:
-    """`ctx` with the outcome of each custom rule."""
     if not policy.custom_rules:
         return ctx
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
@@ -100,8 +100,8 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
             job=job_facts(job, ctx),
             old_job=None if ctx.old is None else job_facts(ctx.old, ratchet.judging_stored(ctx, job, ctx.old)),
         )
-        found = evaluation.evaluate([rule.to_evaluate for rule in rules], variables)
-        outcomes.update(zip((rule.id for rule in rules), found, strict=True))
+        evaluated_rules = evaluation.evaluate([rule.to_evaluate for rule in rules], variables)
+        outcomes.update(zip((rule.id for rule in rules), evaluated_rules, strict=True))
     return structs.replace(ctx, custom_rules=outcomes)
 
 
@@ -122,7 +122,7 @@ def _namespace(namespace: Namespace) -> dict[str, Any]:
 
 
 def _request(request: AdmissionRequest, ctx: Context) -> dict[str, Any]:
-    """The request in the form of a ValidatingAdmissionPolicy's `request`: without empty fields."""
+    """The request in the form of a ValidatingAdmissionPolicy's `request`, without empty fields."""
     user = request.user_info
     kind = {"group": request.kind.group, "version": request.kind.version, "kind": request.kind.kind}
     fields = {

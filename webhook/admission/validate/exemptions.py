@@ -25,9 +25,9 @@ class ExemptionVerdict(msgspec.Struct, frozen=True):
     """Whether a finding is exempted."""
 
     finding: Finding
-    """The finding. If the job requests an exemption and gets none, its message has the reason."""
+    """Its message has the reason if the job requests an exemption and gets none."""
     reason: str = ""
-    """The reason for the exemption; empty if there is none."""
+    """Empty if the finding is not exempted."""
     requested: bool = False
     """Whether the exemption depends on the requester's right to exempt jobs from the rule."""
 
@@ -41,7 +41,7 @@ def excuse_for(
     today: date,
     granted: Mapping[str, bool] | None,
 ) -> ExemptionVerdict:
-    """Whether the finding is exempted: by the policy's exemptions, else by the job's annotation."""
+    """The policy's exemptions are first, then the job's annotation."""
     ended: date | None = None
     for exemption in ctx.once(_concerned, policy):
         if names_rule(exemption.rules, finding.rule):
@@ -50,8 +50,7 @@ def excuse_for(
             ended = exemption.expires
     if ended is not None:
         finding = _noting(finding, f"the exemption from this rule ended on {ended}")
-    asked = ctx.once(_asked, job)
-    if not names_rule(asked, finding.rule):
+    if not names_rule(ctx.once(_requested, job), finding.rule):
         return ExemptionVerdict(finding)
     reason = job.annotations.get(REASON, "").strip()
     if not reason:
@@ -66,7 +65,7 @@ def excuse_for(
 def for_injections(ctx: Context, job: MPIJob, policy: Policy) -> Context:
     """`ctx` without the minimum level of Pod Security if the job may be exempt, so that its pods can run as root.
 
-    The validating webhook decides whether the exemption has expired and whether the annotation has an effect.
+    The validating webhook decides whether the exemption is valid.
     """
     if ctx.admitted.restricted_since is None:
         return ctx
@@ -82,7 +81,7 @@ def without_excused_limits(
 ) -> Context:
     """`ctx` for advice, without the limits of rules from which the job is exempt."""
     document = policy.document
-    if not document.exemptions and not ctx.once(_asked, job):
+    if not document.exemptions and not ctx.once(_requested, job):
         return ctx
     anything = Violation("", "", "")
     verdicts = (
@@ -94,25 +93,24 @@ def without_excused_limits(
 
 
 def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
-    """The unknown rules in the job's annotation."""
-    if not (requested := ctx.once(_asked, job)):
+    """Unknown rules in the job's annotation."""
+    if not (requested := ctx.once(_requested, job)):
         return
-    known = {*rules.REGISTRY, required_injections.RULE, EVERY_RULE, PREFIX}
-    unknown = [entry for entry in requested if entry not in known and not is_custom_id(entry)]
+    rule_ids = {*rules.REGISTRY, required_injections.RULE, EVERY_RULE, PREFIX}
+    unknown = [entry for entry in requested if entry not in rule_ids and not is_custom_id(entry)]
     yield from opt_out.misplaced(unknown, opt_out.RULES, opt_out.INJECTIONS)
 
 
 def _concerned(policy: PolicyDocument, ctx: Context) -> Sequence[Exemption]:
     groups = frozenset(ctx.groups)
     return [
-        each
-        for each in policy.exemptions
-        if each.concerns(namespace=ctx.namespace, username=ctx.username, groups=groups)
+        exemption
+        for exemption in policy.exemptions
+        if exemption.concerns(namespace=ctx.namespace, username=ctx.username, groups=groups)
     ]
 
 
-def _asked(job: MPIJob, _: Context) -> dict[str, None]:
-    """The rules in the job's annotation, in its order."""
+def _requested(job: MPIJob, _: Context) -> dict[str, None]:
     return dict.fromkeys(requested_rules(job.annotations))
 
 

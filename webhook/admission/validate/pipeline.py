@@ -1,8 +1,7 @@
 """validate(request): the violations of a job."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from typing import Final
 
 from webhook.admission import messages, too_large
 from webhook.admission.decision import Decision
@@ -27,13 +26,6 @@ from webhook.policy.in_force import Policy
 from webhook.predict.pod_template import decode_job
 from webhook.rules import CauseReason, Rule, Violation
 
-RESERVE_SECONDS: Final = 0.05
-"""Seconds reserved for writing the reply."""
-
-
-class DeadlineExceeded(Exception):
-    """The API server no longer waits for the verdict."""
-
 
 def validate(
     request: review.AdmissionRequest,
@@ -42,13 +34,13 @@ def validate(
     view: ClusterView,
     today: date,
     granted: Mapping[str, bool] | None = None,
-    time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
-    """All violations in one decision. `time_left` returns the seconds until the API server stops waiting.
+    """All violations in one decision.
 
     On UPDATE only findings that the update makes worse apply (see `ratchet`). Exemptions expire by `today` (UTC).
-    `granted` says for each rule whether the requester may exempt jobs from it. A rule missing in `granted` is in the
-    decision's `requested`: the caller checks the permission and calls again. DeadlineExceeded when the time is up.
+
+    `granted` says for each rule whether the requester may exempt jobs from it. If a rule is missing, `requested` of the
+    decision names it: the caller checks the permission and calls again.
     """
     if reason := reason_to_check_nothing(request, policy, view):
         return Decision(name=request.name, skipped=reason)
@@ -66,10 +58,10 @@ def validate(
     ctx = custom_rules.evaluated(request, job, ctx, policy)
     decision.rule_faults = custom_rules.faults(ctx)
     before = None if old is None else custom_rules.of_stored(ctx, request.old_object)
-    findings = messages.without_copies(list(_findings(policy.rules, job, ctx, time_left)), job)
+    findings = messages.without_copies(list(_findings(policy.rules, job, ctx)), job)
     if findings and old is not None and before is not None:
         before = ratchet.judging_stored(before, job, old)
-        stored_findings = (finding for finding, _ in _findings(policy.rules, old, before, time_left))
+        stored_findings = (finding for finding, _ in _findings(policy.rules, old, before))
         findings = ratchet.worse(findings, job, stored_findings, old)
     findings += _missing(request, job, policy, ctx)
     for finding, action in findings:
@@ -93,7 +85,7 @@ def validate(
 
 
 def _too_large(request: review.AdmissionRequest, large: Finding, policy: Policy, view: ClusterView) -> Decision:
-    """Reject an object that is not decoded, regardless of actions and exemptions, unless it is stored unchanged."""
+    """Reject the object regardless of actions and exemptions. An unchanged stored object passes."""
     decision = Decision(name=request.name)
     if passes_unjudged(request, policy, view):
         decision.skipped = too_large.AS_STORED
@@ -103,12 +95,9 @@ def _too_large(request: review.AdmissionRequest, large: Finding, policy: Policy,
 
 
 def _findings(
-    rules: Sequence[tuple[Rule, RuleSettings, Action]], job: MPIJob, ctx: Context, time_left: Callable[[], float]
+    rules: Sequence[tuple[Rule, RuleSettings, Action]], job: MPIJob, ctx: Context
 ) -> Iterator[tuple[Finding, Action]]:
-    """The findings of each rule, with the action that the policy gives them."""
     for rule, settings, action in rules:
-        if time_left() < RESERVE_SECONDS:
-            raise DeadlineExceeded(rule.id)
         for violation in rule.check(job, settings, ctx):
             yield Finding(rule.id, violation), action
 
@@ -118,8 +107,8 @@ def _missing(
 ) -> list[tuple[Finding, Action]]:
     """Findings about missing required injections.
 
-    If the job itself has a reason to get no injections, such as an owner, the reason is accepted only from a controller
-    that the policy trusts.
+    The job itself may state a reason to get no injections, such as an owner. Only a controller that the policy trusts
+    may do that.
     """
     if not policy.required:
         return []

@@ -1,9 +1,9 @@
 """Findings that an update makes worse. Only these apply, so a stricter policy never prevents users from fixing a job.
 
-A finding about the new object is not worse if the stored object has the same fault in the same place. Containers and
-volumes in a pod template are identified by name, because inserting an item moves the items after it. A renamed item is
-regarded as the same item. Items of other lists have no names, so only the number of findings is compared. A fault with
-degrees (`Degree`) is not worse if the degree does not rise, even if its text changes.
+A finding is not worse if the stored object has the same fault in the same place. Containers and volumes are identified
+by name, because an inserted item moves the items after it. A renamed item is regarded as the same item. Items of other
+lists have no names, so only the number of findings is compared. A fault with a `Degree` is not worse if the degree does
+not rise, even if its text changes.
 """
 
 import re
@@ -26,13 +26,15 @@ _ITEM: Final = re.compile(
 )
 _POSITION: Final = re.compile(r"\[\d+\]")
 
-Found = tuple[Finding, Action]
+ActedFinding = tuple[Finding, Action]
 Named = Callable[[str], str]
 Key = tuple[str, ...]
 
 
-def worse(found: Sequence[Found], job: MPIJob, stored_findings: Iterable[Finding], stored: MPIJob) -> list[Found]:
-    """The findings about `job` in `found` that are worse than the findings about the `stored` job."""
+def worse(
+    findings: Sequence[ActedFinding], job: MPIJob, stored_findings: Iterable[Finding], stored: MPIJob
+) -> list[ActedFinding]:
+    """The findings that are worse than the findings about the `stored` job."""
     items, stored_items = _items(job), _items(stored)
     renamed = {place: _renamed(names, stored_items.get(place, ())) for place, names in items.items()}
     in_job, in_stored = _by_name(renamed), _by_name(stored_items)
@@ -44,7 +46,7 @@ def worse(found: Sequence[Found], job: MPIJob, stored_findings: Iterable[Finding
         else:
             before[_identity(finding, in_stored)] += 1
     worse_findings = []
-    for finding, action in found:
+    for finding, action in findings:
         if degree := finding.violation.degree:
             stored_degrees = degrees.get(_measured(finding, degree, in_job), ())
             if not any(_named(degree, in_job).is_within(then) for then in stored_degrees):
@@ -57,7 +59,7 @@ def worse(found: Sequence[Found], job: MPIJob, stored_findings: Iterable[Finding
 
 
 def judging_stored(ctx: Context, job: MPIJob, old: MPIJob) -> Context:
-    """`ctx` for rules that judge the stored job. If the update starts the job, the new view knows nothing.
+    """`ctx` for rules that judge the stored job. If the update starts the job, the view is empty.
 
     A claim or a template may have been replaced while the job had no pods.
     """
@@ -90,11 +92,11 @@ def _items(job: MPIJob) -> dict[tuple[str, str], list[str]]:
         items[replica_path(role), "containers"] = replica.template.containers
         items[replica_path(role), "initContainers"] = replica.template.init_containers
         items[path, "volumes"] = (spec and spec.volumes) or ()
-    return {place: [item.name for item in found] for place, found in items.items()}
+    return {place: [item.name for item in listed] for place, listed in items.items()}
 
 
 def _renamed(names: Sequence[str], stored: Sequence[str]) -> list[str]:
-    """`names`, with the old name of each renamed item, which is at the same position in `stored`."""
+    """`names`, with the old names of renamed items, which have the same positions in `stored`."""
     new, gone = set(names).difference(stored), set(stored).difference(names)
     pairs = zip_longest(names, stored[: len(names)], fillvalue="")
     return [then if name in new and then in gone else name for name, then in pairs]

@@ -1,4 +1,4 @@
-"""The GPUs and other accelerators that a rejected job requested, for a metric."""
+"""The accelerators that a rejected job requested, for a metric."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ from webhook.predict.job_pods import job_pods
 
 
 def of(decision: Decision, job: MPIJob, ctx: Context) -> dict[str, int]:
-    """The number of accelerators, by name in metrics; empty if the job is admitted or already exists."""
+    """The number of accelerators by name; empty if the job is admitted or already exists."""
     if decision.allowed or ctx.operation != "CREATE":
         return {}
     accelerators: Counter[str] = Counter()

@@ -1,9 +1,10 @@
 """Checks that the job that will be stored has every injection that the policy requires.
 
-An injection may be missing because another mutating webhook removed it, or because the API server could not reach the
-mutating hook. Each required injection runs on the final object: values that it would still add are missing. An
-update injects new values only into a Launcher or Worker that it adds. So on an update, a value counts as missing only
-if it is in such a part, or if the stored job has it.
+Another mutating webhook may have removed an injection, or the API server could not reach the mutating hook. Each
+required injection runs on the final object: values that it would still add are missing.
+
+An update injects new values only into a Launcher or Worker that it adds. On an update, a value is therefore missing
+only if it belongs in that part, or if the stored job has it.
 """
 
 from collections.abc import Iterator
@@ -35,14 +36,14 @@ _FIX_CLAIMED = (
 def missing(
     policy: Policy, ctx: Context, *, claimed: str = "", stored: msgspec.Raw | None = None
 ) -> Iterator[tuple[Finding, Action]]:
-    """A finding for each required injection that would still add values to the job of `ctx`.
+    """A finding for each required injection that would still add values.
 
-    `claimed` is the reason why the job got no injections, as the job itself states it; empty if it states none.
-    `stored` is the stored job of an update.
+    `claimed` is the reason for no injections that the job itself states; empty for none. `stored` is the stored job of
+    an update.
     """
     if not policy.required:
         return
-    job = mpijob.decode(ctx.document)  # the object without the operator's defaults
+    job = mpijob.decode(ctx.document)  # without the operator's defaults
     builder = PatchBuilder(document.object_of(ctx.document))
     before = None if stored is None else PatchBuilder(document.object_of(stored))
     fix = _FIX_CLAIMED.format(claimed) if claimed else _FIX
@@ -56,9 +57,9 @@ def missing(
         try:
             added = _additions(injection, settings, job, ctx, builder)
         except PatchConflict:
-            return  # the object has the wrong shape: the API server's schema rejects it
+            return  # the API server's schema rejects the object
         if before is not None:
-            added = [each for each in added if _had(before, each)]
+            added = [addition for addition in added if _had(before, addition)]
         if added:
             yield Finding(RULE, _violation(injection.id, added, fix)), action
 
@@ -69,17 +70,17 @@ def _additions(
     start = len(builder.additions)
     builder.author = injection.id
     for _ in injection.inject(job, settings, ctx, builder):
-        pass  # the mutating hook has shown these notes to the user
+        pass  # the mutating hook has shown the notes to the user
     return builder.additions[start:]
 
 
 def _had(stored: PatchBuilder, addition: Addition) -> bool:
-    """Whether the stored job has the missing value, or lacks the whole Launcher or Worker that should contain it."""
+    """Whether the stored job has the missing value, or lacks the whole Launcher or Worker."""
     path = addition.path
     if path[:2] == _REPLICAS and stored.get(_REPLICAS) and stored.get(path[:3]) is None:
         return True
-    there = stored.get(path)
-    return addition.value in (there or ()) if addition.appended else there == addition.value
+    value = stored.get(path)
+    return addition.value in (value or ()) if addition.appended else value == addition.value
 
 
 def _violation(injection_id: str, added: list[Addition], fix: str) -> Violation:

@@ -1,6 +1,6 @@
 """Compares verdicts and injections for existing jobs under the current and under changed policies.
 
-Jobs are judged as if they were created now, although policies do not stop running jobs.
+The jobs are judged as if they were created now. Policies do not stop running jobs.
 """
 
 from collections import Counter
@@ -30,9 +30,9 @@ class Hit:
     """The jobs of a namespace that violate a rule."""
 
     new: set[str] = field(default_factory=set)
-    """Jobs that violate the rule only under the changed policies."""
+    """Only under the changed policies."""
     gone: set[str] = field(default_factory=set)
-    """Jobs that violate the rule only under the current policies."""
+    """Only under the current policies."""
     stays: set[str] = field(default_factory=set)
 
 
@@ -42,19 +42,18 @@ class Replay:
 
     total: int = 0
     newly_denied: dict[str, list[str]] = field(default_factory=dict)
-    """The rules that would deny, by job."""
+    """By job: the rules that would deny."""
     newly_admitted: list[str] = field(default_factory=list)
     injections: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-    """Jobs by injection id and by change: new, gone or different."""
+    """Jobs by injection and change."""
     hits: dict[tuple[Action, str, str], Hit] = field(default_factory=dict)
     """By action, rule and namespace."""
     complete: bool = True
     """False if the time did not suffice for all jobs."""
     too_expensive: int = 0
-    """Jobs that exceed the limit on processor time. They are not in `total`."""
+    """Jobs over the limit on processor time. They are not in `total`."""
 
     def summary(self) -> str:
-        """One line about the changed verdicts, with the most frequent rule first."""
         more = f"; {self.too_expensive:,} more are too expensive to judge" if self.too_expensive else ""
         return self._summary() + more
 
@@ -71,7 +70,7 @@ class Replay:
         return text
 
     def injections_summary(self) -> str:
-        """One line about the changed injections; empty if none would change."""
+        """Empty if no injection would change."""
         changed = [
             f"{injection} {how} into {len(jobs):,}"
             for injection, changes in sorted(self.injections.items())
@@ -87,12 +86,12 @@ class Replayed(NamedTuple):
     namespace: str
     name: str
     injected: tuple[Decision, Decision]
-    """The injections before and after the change; the same decision twice if they cannot differ."""
+    """Before and after the change; the same decision twice if the injections cannot differ."""
     verdicts: tuple[Decision, Decision]
 
 
 class Replayer:
-    """Judges jobs under both sets of policies one at a time, so that the caller can do other work in between."""
+    """Judges one job at a time, so that the caller can do other work in between."""
 
     def __init__(self, *, before: PolicySet, after: PolicySet, view: ClusterView, today: date) -> None:
         self._before = before
@@ -102,12 +101,11 @@ class Replayer:
         self.result = Replay()
 
     def add(self, jobs: Iterable[bytes | msgspec.Raw]) -> None:
-        """Judge more jobs, each as JSON of a stored MPIJob."""
         for data in jobs:
             self.count(self.judge(data))
 
     def judge(self, data: bytes | msgspec.Raw) -> Replayed | None:
-        """The decisions about the job, without counting them; None if the job cannot be read."""
+        """None if the job cannot be read. The result does not include the job before `count`."""
         request = resubmitted.creation(data)
         if request is None:
             return None
@@ -120,7 +118,6 @@ class Replayer:
         return Replayed(request.namespace, request.name, (injected, injected_then), (before, after))
 
     def count(self, job: Replayed | None) -> None:
-        """Add the changes for the job to `result`."""
         if job is not None:
             self.result.total += 1
             self._compare(job.namespace, job.name, *job.verdicts)
@@ -149,8 +146,8 @@ class Replayer:
 
 
 def _inject_alike(old: Policy, new: Policy) -> bool:
-    """Whether both policies make the same injections into every job. Then the injections run only once."""
-    inputs = [(each.injections, each.document.controllers, each.admitted) for each in (old, new)]
+    """Whether both policies make the same injections into every job."""
+    inputs = [(policy.injections, policy.document.controllers, policy.admitted) for policy in (old, new)]
     return old is new or inputs[0] == inputs[1]
 
 
@@ -161,23 +158,23 @@ def _rules(decision: Decision, action: Action) -> set[str]:
 def _by_author(decision: Decision) -> dict[str, set[tuple[str, bytes]]]:
     """(path, value) of all values that each injection added."""
     values: dict[str, set[tuple[str, bytes]]] = {}
-    # The last operation, which lists the injections in an annotation, has no author.
+    # The last operation may list the injections in an annotation. It has no author.
     for author, operation in zip(decision.authors, decision.patch, strict=False):
         values.setdefault(author, set()).update(_parts(str(operation["path"]), operation["value"]))
     return values
 
 
 def _parts(path: str, value: Any) -> Iterator[tuple[str, bytes]]:
-    """(path, value) of each single value in `value`, which may be a mapping or list.
+    """(path, value) of each single value in `value`.
 
     The first injection creates a mapping or list, and others add single values to it.
     """
     if isinstance(value, dict) and value and not path.endswith("/-"):
-        for key, each in value.items():
-            yield from _parts(f"{path}/{key}", each)
+        for key, item in value.items():
+            yield from _parts(f"{path}/{key}", item)
     elif isinstance(value, list) and not path.endswith("/-"):
-        for each in value:
-            yield from _parts(f"{path}/-", each)
+        for item in value:
+            yield from _parts(f"{path}/-", item)
     else:
         yield path, msgspec.json.encode(value, order="sorted")
 

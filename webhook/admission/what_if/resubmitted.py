@@ -1,8 +1,8 @@
 """The verdict on a stored job, as if its owner submitted it again now.
 
-The stored job is judged together with the injections that it would get now. The view must be `WithoutJobs`: the quotas'
-`used` includes the job, which must not be rejected because of its own use. There is no user, so exemptions for users do
-not apply. An exemption that the job requests applies, since its creator had the right to it.
+The job gets the injections of a new job. The view must be `WithoutJobs`: the quotas' `used` includes the job, which
+must not be rejected because of its own use. There is no user, so exemptions for users do not apply. An exemption that
+the job requests applies, since its creator had the right to it.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class _Job(msgspec.Struct):
 
 
 def creation(data: bytes | msgspec.Raw) -> AdmissionRequest | None:
-    """The review that would create the job in `data`; None if `data` is not a job."""
+    """The review that would create the job; None if `data` is not a job."""
     try:
         meta = msgspec.json.decode(data, type=_Job).metadata
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -59,7 +59,7 @@ def judge(
     view: WithoutJobs,
     today: date,
 ) -> Decision | None:
-    """The verdict on the job in JSON under these policies; None if `data` is not a job."""
+    """None if `data` is not a job."""
     request = creation(data)
     if request is None:
         return None
@@ -74,7 +74,7 @@ def judge(
 
 
 def too_expensive_to_judge(data: bytes | msgspec.Raw, *, policies: PolicySet, view: WithoutJobs) -> Decision | None:
-    """The verdict on a job that takes too long to judge; None if `data` is not a job."""
+    """None if `data` is not a job."""
     request = creation(data)
     if request is None:
         return None

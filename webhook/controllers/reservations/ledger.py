@@ -1,21 +1,18 @@
-"""Quota verdicts shared by all replicas of the service, so that quotas are not over-committed.
+"""Quota verdicts shared by all replicas, so that quotas are not over-committed.
 
-Caches lag, so two replicas could both grant the last GPU. If a quota counts the job, the job is therefore judged again
-with the current quotas and the reservations of all replicas. Before the reply, the use of an admitted job is written
-into the namespace's Lease (`webhook.cluster.resources.reservations`).
+Caches lag, so two replicas could both grant the last GPU. A job that a quota counts is therefore judged again with the
+current quotas and the reservations of all replicas. Before the reply, the use of an admitted job is written into the
+namespace's Lease (`webhook.cluster.resources.reservations`).
 
-The jobs that wait in this replica are judged in rounds: read, judge, write, reply. The write contains the
-resourceVersion that was read. If another replica has written since, the API server answers 409, and the jobs are judged
-again in the next round. The pauses between rounds are random, so that other replicas can write.
+Waiting jobs are judged in rounds: read, judge, write, reply. If another replica has written since the read, the API
+server answers 409, and the next round judges the jobs again. The pauses between rounds are random, so that other
+replicas can write.
 
-A reservation is valid until the replicas see the job, at most for `LIFETIME_SECONDS` by the API server's clock. If a
-replica is killed before it replies, its reservations expire within seconds.
+A reservation is valid until the replicas see the job, at most for `LIFETIME_SECONDS` by the API server's clock.
 
-A quota's `used` includes a new pod before a list contains the pod, so the pod is briefly counted twice: in `used`, and
-as a pod that does not exist yet. While pods change, a rejected job is therefore judged again with a newer list of pods.
-If the job fits with this list, it is not admitted at once: the next round judges it from the start.
-
-`LedgerApi` reads and writes the Leases, and reads the objects of a namespace. Its calls raise ClusterError.
+A quota's `used` includes a new pod before a list contains the pod. The pod is then counted twice: in `used`, and as a
+pod that does not exist yet. While pods change, a rejected job is therefore judged again with a newer list of pods. If
+the job fits with this list, the next round judges it from the start.
 """
 
 import asyncio
@@ -58,7 +55,7 @@ from webhook.predict.quota.assessment import namespace_quotas
 
 
 class LedgerApi:
-    """Access to the API server. The Leases are in `own_namespace`."""
+    """Reads and writes Leases in `own_namespace`, and lists the objects of a namespace. Calls raise ClusterError."""
 
     def __init__(self, api: Client, connection: Connection, own_namespace: str) -> None:
         self._api = api
@@ -67,7 +64,6 @@ class LedgerApi:
         self.now = api.now
 
     async def reservations(self, namespace: str) -> Reservations:
-        """The namespace's reservations."""
         name = f"quota-{namespace}"
         lease = await get(self._api, f"{self._leases}/{quote(name, safe='')}")
         if lease is None:
@@ -75,7 +71,7 @@ class LedgerApi:
         return reservations.record(msgspec.convert(lease, Lease))
 
     async def write(self, lease: Reservations, entries: Iterable[LedgerEntry]) -> list[str]:
-        """Write these entries into the Lease; returns the names of jobs that did not fit.
+        """Write the entries into the Lease. Returns the names of jobs that did not fit.
 
         ApiError 409 if the Lease was written or created since it was read.
         """
@@ -85,19 +81,19 @@ class LedgerApi:
         return left_out
 
     async def delete(self, lease: Reservations) -> None:
-        """Remove the Lease; ApiError 404 or 409 if it was removed or written since it was read."""
+        """ApiError 404 or 409 if the Lease was removed or written since it was read."""
         options = {"preconditions": {"resourceVersion": lease.version}}
         await self._api.request("DELETE", f"{self._leases}/{quote(lease.name, safe='')}", options)
 
     async def records(self, resource: Resource[ByNamespace, T], namespace: str) -> Group[ByNamespace, T]:
-        """The current objects in the namespace. Reviews can run between the decoding of two objects."""
+        """The current objects. Reviews can run between the decoding of two objects."""
         fetch = partial(self._connection.list_page, metadata_only=resource.metadata_only)
         path = resource.path(resource.api_versions[0], quote(namespace, safe=""))
         records: Group[ByNamespace, T] = Group()
         try:
             async for page in pages(fetch, path, limit=OBJECTS_PER_PAGE, labelSelector=resource.label_selector):
-                for some in slices(page.items or ()):
-                    for data in some:
+                for items in slices(page.items or ()):
+                    for data in items:
                         record = resource.project(data)
                         if record is not None and (resource.group is None or resource.group(record) is not None):
                             records.put((namespace, wire.decode(wire.objects, data).metadata.name), record)
@@ -108,10 +104,10 @@ class LedgerApi:
 
 
 OUTCOMES: Final = ("reserved", "not-reserved", "full", "late", "unavailable")
-"""The possible outcomes for a job, which are values of a metric label."""
+"""The possible outcomes for a job: values of a metric label."""
 Decide = Callable[[ClusterView], Decision]
-"""Judges a job with a different view. Its exceptions are raised in the review of this job."""
-Known = dict[Resource[Any, Any], Any]
+"""Judges one job. Its exceptions are raised in the job's review."""
+Objects = dict[Resource[Any, Any], Any]
 """Objects of the namespace that replace cached objects."""
 
 
@@ -122,20 +118,18 @@ class WaitingJob:
     decide: Decide
     by_cache: Decision
     cached_limits: quick_fit.Limits
-    """The limits of the cached quotas."""
     writes: bool
-    """Whether to reserve the job's use. A dry run does not."""
+    """False for a dry run: its use is not reserved."""
     rejections: int = 0
-    """The number of rejections while pods changed."""
+    """Rejections while pods changed."""
     answer: asyncio.Future[Decision] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def certain(self, room: quick_fit.Room) -> bool:
-        """Whether the job is new and certainly fits. If True, the verdict by the cache is final."""
+        """Whether the job is new and certainly fits. The verdict by the cache is then final."""
         reserved = None if self.by_cache.denied else self.by_cache.reservation
         return reserved is not None and reserved.new and self.cached_limits == room.limits and room.holds(reserved)
 
     def judged(self, view: ClusterView) -> Decision | Exception:
-        """The verdict with `view`, or the exception."""
         try:
             return self.decide(view)
         except Exception as error:  # noqa: BLE001 - the error only concerns this job
@@ -145,24 +139,24 @@ class WaitingJob:
 class CurrentEntries:
     """Selects the valid reservations: not expired, and for a job that may be missing in some replica's cache.
 
-    It listens to changes of the jobs in `view`. `clock` is the API server's clock.
+    `clock` is the API server's clock.
     """
 
     def __init__(self, view: LiveView, clock: Callable[[], float]) -> None:
         self._view = view
         self._clock = clock
-        self._ended: dict[str, float] = {}  # the time when a job ended or was deleted, by its uid
+        self._ended: dict[str, float] = {}  # by uid: when the job ended or was deleted
         view.on_change(MPI_JOBS, self._job_changed)
         for other in other_jobs.all_kinds():
             view.on_change(other.jobs, self._job_changed)
 
     def of(self, lease: Reservations) -> list[LedgerEntry]:
-        """The valid entries. An entry that expires too late is invalid."""
+        """An entry that expires too late is invalid."""
         now, current, stored_names = self._clock(), list[LedgerEntry](), set[str]()
         for entry in reversed(lease.entries):
             reserved = entry.reservation
-            # If a replica is killed, the client sends its job again, so two reservations have this name. Once the
-            # second job is stored, the first job cannot be stored, so the first reservation is invalid.
+            # After the death of a replica, the client sends its job again, so two reservations have this name. Only
+            # one of the two jobs can be stored.
             replaced = reserved.new and reserved.name in stored_names
             if replaced or reserved.uid in self._ended or not now < entry.expires <= now + 2 * limits.LIFETIME_SECONDS:
                 continue
@@ -173,7 +167,6 @@ class CurrentEntries:
         return current[::-1]
 
     def forget(self) -> None:
-        """Drop times that are older than any reservation."""
         oldest = self._clock() - 3 * limits.LIFETIME_SECONDS
         self._ended = {uid: ended for uid, ended in self._ended.items() if ended > oldest}
 
@@ -184,10 +177,7 @@ class CurrentEntries:
 
 
 class QuotaLedger:
-    """Judges jobs in namespaces with quotas. `run` removes Leases without a valid reservation.
-
-    `on_outcome` gets the outcome for each job.
-    """
+    """Judges jobs in namespaces with quotas. `on_outcome` gets the outcome for each job."""
 
     def __init__(self, api: LedgerApi, view: LiveView, *, log: Any, on_outcome: Callable[[str], None]) -> None:
         self._api = api
@@ -203,9 +193,9 @@ class QuotaLedger:
     ) -> Decision:
         """The verdict with the current quotas. If `writes`, the use of an admitted job is reserved.
 
-        `first` is the verdict by the cache. ClusterError if quotas or reservations cannot be read or written: then the
-        verdict by the cache is final. DeadlineExceeded after `seconds`: if many jobs arrive at the same time, verdicts
-        by the cache would admit too many.
+        `first` is the verdict by the cache. It is final after a ClusterError: quotas or reservations cannot be read or
+        written. DeadlineExceeded after `seconds`: if many jobs arrive at once, verdicts by the cache would admit too
+        many.
         """
         quotas = namespace_quotas(Context(namespace=namespace, view=self._view))
         job = WaitingJob(decide, first, quick_fit.limits(quotas), writes)
@@ -236,7 +226,6 @@ class QuotaLedger:
         await asyncio.gather(*self._workers.values(), return_exceptions=True)
 
     async def _work(self, namespace: str) -> None:
-        """Judge the jobs that wait in `namespace` until no job waits."""
         waiting = self._waiting[namespace]
         while waiting:
             batch = [waiting.popleft() for _ in range(min(len(waiting), limits.MAX_JOBS_PER_WRITE))]
@@ -252,7 +241,7 @@ class QuotaLedger:
         del self._workers[namespace], self._waiting[namespace]
 
     async def _round(self, namespace: str, batch: list[WaitingJob]) -> None:
-        """Judge jobs, reserve and reply; ApiError 409 without replies if another replica has written."""
+        """Judge, reserve and reply; ApiError 409 without replies if another replica has written."""
         caches = await self._read(namespace)
         lease = await self._api.reservations(namespace)
         entries = (before := self._current.of(lease)).copy()
@@ -267,9 +256,9 @@ class QuotaLedger:
         if rejected := [job for job in decisions if not job.answer.done()]:
             await self._judge_again(namespace, rejected, view)
 
-    async def _read(self, namespace: str) -> Known:
-        """The namespace's current objects. The pods must not be newer than the quotas: newer pods are not in `used`,
-        and they no longer count as pods that do not exist yet.
+    async def _read(self, namespace: str) -> Objects:
+        """The pods must not be newer than the quotas: newer pods are not in `used`, and they no longer count as pods
+        that do not exist yet.
         """
         caches = self._other_pods(namespace)
         caches[PODS] = copy(self._view.within(PODS, namespace))
@@ -280,14 +269,13 @@ class QuotaLedger:
             caches[MPI_JOBS] = await self._api.records(MPI_JOBS, namespace)
         return caches
 
-    def _other_pods(self, namespace: str) -> Known:
-        """The cached pods of jobs of other kinds, by resource."""
-        return {each.pods: copy(self._view.within(each.pods, namespace)) for each in other_jobs.all_kinds()}
+    def _other_pods(self, namespace: str) -> Objects:
+        return {kind.pods: copy(self._view.within(kind.pods, namespace)) for kind in other_jobs.all_kinds()}
 
     async def _judge(
         self, batch: list[WaitingJob], entries: list[LedgerEntry], view: ClusterView, room: quick_fit.Room
     ) -> dict[WaitingJob, Decision | Exception]:
-        """The verdicts; other jobs wait for the next round. The use of admitted jobs is added to `entries`."""
+        """The verdicts; jobs without one wait for the next round. The use of admitted jobs is added to `entries`."""
         decisions: dict[WaitingJob, Decision | Exception] = {}
         deadline = 0.0
         for job in sorted(batch, key=lambda job: bool(job.by_cache.denied)):

@@ -1,27 +1,28 @@
-"""The limits of the quota ledger: times in seconds, and counts."""
+"""The limits of the quota ledger."""
 
 from typing import Final
 
 LIFETIME_SECONDS: Final = 20.0
-"""Lifetime of a reservation. After this time every replica sees the job, or the job was never stored: the reply may be
-sent 8 seconds after the reservation, storing the job takes seconds, the watch may lag by `MAX_SILENCE_SECONDS`, and
-the replicas' estimates of the API server's clock differ by up to 4 seconds.
+"""Lifetime of a reservation, after which every replica sees the job or the job was never stored.
+
+The reply may be sent 8 seconds after the reservation, and storing the job takes seconds. The watch may lag by
+`MAX_SILENCE_SECONDS`. The replicas' estimates of the API server's clock differ by up to 4 seconds.
 """
 MAX_SILENCE_SECONDS: Final = 5.0
-"""Silence after which the watch on jobs may have stalled: the jobs of the namespace are then listed."""
+"""After this silence the watch on jobs may have stalled, so the jobs of the namespace are listed."""
 MAX_LISTED_JOBS: Final = 1000
-"""Jobs in a namespace that are listed. Listing more takes too long for a review, so it uses the cache."""
+"""Jobs in a namespace. Listing more takes too long for a review, so the cache is used."""
 MAX_JOBS_PER_WRITE: Final = 100
-"""Jobs judged in one round, to limit the number of objects."""
+"""Jobs judged in one round."""
 MAX_JUDGING_SECONDS: Final = 0.02
 """Time from the first reservation of a round to its write. If another replica writes first, the round fails."""
 MAX_PAUSE_SECONDS: Final = 0.1
 """Random pause between two rounds, in which other replicas can write."""
 PODS_COUNTED_SECONDS: Final = 0.1
-"""Time from the moment when a quota counts a pod to the moment when a list contains the pod."""
+"""Time from when a quota counts a pod until a list contains the pod."""
 PODS_MOVE_SECONDS: Final = 5.0
 """Time after a change of a pod or a quota in which more changes are likely."""
 MAX_REJECTIONS: Final = 10
-"""Rejections of a job in a row while pods change. The last rejection is final, so that the user gets an answer."""
+"""Rejections of a job in a row while pods change. The last rejection is final."""
 SWEEP_SECONDS: Final = 5.0
 """Time between two removals of Leases without a valid reservation."""

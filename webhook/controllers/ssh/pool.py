@@ -1,10 +1,8 @@
 """A stock of spare key pairs: an RSA-4096 key takes half a second of a core, and a job should not wait for it.
 
-Threads make the pairs. OpenSSL works without Python's lock, and these threads have a lower priority than the thread
-that answers reviews, so they do not slow reviews down. Pairs of fast algorithms are made on request.
+Threads with a low priority make the pairs. OpenSSL works without Python's lock, so reviews are not slowed down.
 
-Each pair is in exactly one reply. No key is stored after that, logged, or quoted in an error or a `repr`. The keys come
-from `cryptography` (OpenSSL), in formats that OpenSSH reads.
+Each pair is in exactly one reply. No key is stored after that, logged, or quoted in an error or a `repr`.
 """
 
 import asyncio
@@ -38,7 +36,7 @@ GENERATORS: Final[Mapping[Algorithm, Callable[[], PrivateKey]]] = {
     "ecdsa-p256": lambda: ec.generate_private_key(ec.SECP256R1()),
     "ed25519": ed25519.Ed25519PrivateKey.generate,
 }
-# An RSA-4096 key takes half a second of a core, a key of these algorithms less than half a millisecond.
+# Algorithms that take less than half a millisecond.
 INSTANT: Final[frozenset[Algorithm]] = frozenset({"ecdsa-p521", "ecdsa-p256", "ed25519"})
 
 
@@ -54,12 +52,12 @@ class KeyPair:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint in the format of `ssh-keygen -l`."""
+        """In the format of `ssh-keygen -l`."""
         digest = hashlib.sha256(b64decode(self.public.split()[1])).digest()
         return "SHA256:" + b64encode(digest).decode().rstrip("=")
 
     def authorized_key(self, comment: str) -> bytes:
-        """The line of authorized_keys, with its line break."""
+        """With a line break."""
         return self.public + b" " + comment.encode() + b"\n"
 
 
@@ -69,7 +67,7 @@ def generate(algorithm: Algorithm) -> KeyPair:
 
 
 def _private(key: PrivateKey) -> bytes:
-    # Ed25519 has only the new format. For other algorithms the older format is used, which every ssh client reads.
+    # Ed25519 has only the new format. Every ssh client reads the older format of the other algorithms.
     is_new = isinstance(key, ed25519.Ed25519PrivateKey)
     style = PrivateFormat.OpenSSH if is_new else PrivateFormat.TraditionalOpenSSL
     return key.private_bytes(Encoding.PEM, style, NoEncryption())
@@ -80,7 +78,7 @@ def _public(key: PrivateKey) -> bytes:
 
 
 STOCKED: Final[Algorithm] = "rsa-4096"
-NICENESS = 10  # a higher number (lower priority) than the process has
+NICENESS = 10  # added to the process's priority; a higher number is a lower priority
 LOWEST = 19
 
 Observe = Callable[[Algorithm, float], object]
@@ -92,10 +90,10 @@ class NoKey(Exception):
 
 @dataclass(eq=False)
 class KeyPool:
-    """A stock of `size` pairs. Pairs are added one after the other, at most `rate` each second.
+    """A stock of `size` pairs, refilled at `rate` per second.
 
-    While the stock is empty, requests wait and are served in their order, and up to `workers` pairs are made in
-    parallel. `made` gets the seconds to make a pair, `waited` the seconds that a request waited.
+    While the stock is empty, requests wait in their order, and up to `workers` pairs are made in parallel. `made` gets
+    the seconds to make a pair, `waited` the seconds that a request waited.
     """
 
     size: int
@@ -108,22 +106,20 @@ class KeyPool:
     def __post_init__(self) -> None:
         self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="ssh-keys", initializer=_step_back)
         self._ready: asyncio.Queue[KeyPair | Exception] = asyncio.Queue()
-        """Pairs, or the error that occurred while a request waited for a pair."""
+        """Pairs, or errors for the requests that wait for a pair."""
         self._taken = asyncio.Event()
         self._making = 0
         self._makers: set[asyncio.Task[None]] = set()
         self._filler: asyncio.Task[None] | None = None
         self.waiting = 0
-        """The number of requests that wait for a pair."""
 
     @property
     def ready(self) -> int:
-        """The number of pairs in stock."""
         return self._ready.qsize()
 
     @asynccontextmanager
     async def filled(self) -> AsyncIterator[None]:
-        """Keep the stock filled until the block ends. Then the stock is emptied and requests fail."""
+        """Keep the stock filled until the block ends. Then requests fail."""
         self._filler = asyncio.create_task(self._fill())
         try:
             yield
@@ -131,12 +127,12 @@ class KeyPool:
             self.stop_filling()
             for task in self._makers:
                 task.cancel()
-            # A pair in progress is not awaited. The interpreter waits for its thread at the end.
+            # The interpreter waits for a pair in progress at its end.
             self._threads.shutdown(wait=False, cancel_futures=True)
             self._ready = asyncio.Queue()
 
     def stop_filling(self) -> None:
-        """Make no more spare pairs. Requests are still served."""
+        """Requests are still served."""
         if self._filler is not None:
             self._filler.cancel()
 
@@ -174,7 +170,7 @@ class KeyPool:
             self.waiting -= 1
 
     async def _make_for_waiting(self) -> None:
-        # Counted here, because the caller that gets the last pair may request a new pair before this task is done.
+        # The caller that gets the last pair may request a new pair before this task is done.
         try:
             while self.waiting > self.ready:
                 await self._make_one()
@@ -192,7 +188,7 @@ class KeyPool:
             await asyncio.sleep(max(0, 1 / self.rate - (monotonic() - started)))
 
     async def _make_one(self) -> None:
-        """Make a pair in a thread: for the request that has waited longest, else for the stock."""
+        """For the request that has waited longest, else for the stock."""
         started = monotonic()
         try:
             pair = await asyncio.get_running_loop().run_in_executor(self._threads, self.make, STOCKED)
@@ -205,7 +201,7 @@ class KeyPool:
 
 
 def _step_back() -> None:
-    """Lower the priority of this thread. On Linux each thread has a priority (setpriority(2), "C library/kernel
+    """Lower the priority of this thread: on Linux, threads have priorities (setpriority(2), "C library/kernel
     differences").
     """
     if os.uname().sysname == "Linux":

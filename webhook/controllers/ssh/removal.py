@@ -1,11 +1,11 @@
-"""With --remove-keys, the SSH keys of a job are deleted when the job ends; otherwise when the job is deleted.
+"""With --remove-keys, the SSH keys of a job are deleted when the job ends, not when the job is deleted.
 
-The operator maintains the Secret until the launcher has ended, and does not create it again after that (mpi-operator
-`pkg/controller/mpi_job_controller.go`, syncHandler). It creates no pods without the Secret, so every ended job had a
-Secret with this name. The service need not read Secrets: it only needs permission to delete them.
+The operator does not create the Secret again after the launcher has ended (mpi-operator
+`pkg/controller/mpi_job_controller.go`, syncHandler). The operator creates no pods without the Secret, so every ended
+job had one. The service needs permission only to delete Secrets, not to read them.
 
 Meanwhile a new job may have the same name and a new Secret. A dry-run deletion returns the uid of the stored Secret. If
-the ended job still exists after that, the Secret is not a later job's. It is deleted with this uid as a precondition.
+the ended job still exists after that, the Secret belongs to it, and is deleted with this uid as a precondition.
 """
 
 import asyncio
@@ -26,17 +26,17 @@ from webhook.controllers.reconciler import DONE, PacedClient, Reconciler
 from webhook.controllers.ssh.secret import SUFFIX
 
 NAME: Final = "key-removal"
-# A Lease in the service's namespace, where the service may write Leases. It stores the time until which ended jobs have
-# been processed.
+# The Lease is in the service's namespace, where the service may write Leases. It stores the time until which ended
+# jobs have been processed.
 LEASE: Final = f"{PROGRAM}-key-removal"
 ANNOTATION: Final = "training.openshift.io/removed-until"
 # Seconds between two writes of the progress.
-REMEMBER_SECONDS: Final = 10.0
-# Seconds. The watch shows a job's end later than the time in its status, which is from a different clock.
+STORE_SECONDS: Final = 10.0
+# Seconds by which the watch may show a job's end later than its status, whose time is from a different clock.
 MARGIN_SECONDS: Final = 600.0
-# Seconds. Without permission, one job per interval is tried: each call is a line in the cluster's audit log.
+# Seconds between two attempts without permission: each attempt is a line in the cluster's audit log.
 DENIED_SECONDS: Final = 300.0
-# The status of a deletion if a different object or no object has the name.
+# Statuses of a deletion if the Secret is gone or replaced.
 _NOT_IT: Final = {404, 409}
 
 
@@ -44,8 +44,7 @@ _NOT_IT: Final = {404, 409}
 class KeyRemoval:
     """Deletes the SSH keys of ended jobs. Several replicas may try to delete the same Secret.
 
-    Jobs that ended before the time stored in the service's `namespace` were processed by an earlier run. `now` is the
-    API server's clock.
+    Earlier runs processed the jobs that ended before the stored time. `now` is the API server's clock.
     """
 
     api: PacedClient
@@ -60,12 +59,11 @@ class KeyRemoval:
         self._since: str | None = None
         self._denied: ApiError | None = None
         self._denied_until = 0.0
-        self._remembered = 0
-        """The number of processed jobs at the last write of the progress."""
+        self._stored_count = 0
+        """Processed jobs at the last write of the progress."""
         self.view.on_change(MPI_JOBS, self._changed)
 
     async def run(self) -> None:
-        """Delete the keys of jobs that have ended, until cancelled."""
         self._since = await self._read_since()
         jobs = self.view.all(MPI_JOBS)
         for key, job in () if isinstance(jobs, Answer) else list(jobs.items()):
@@ -73,23 +71,24 @@ class KeyRemoval:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.reconciler.run())
             while True:
-                await asyncio.sleep(REMEMBER_SECONDS)
-                await self._remember()
+                await asyncio.sleep(STORE_SECONDS)
+                await self._store_progress()
 
     def _changed(self, key: ByNamespace, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
-        known = old is not None and new is not None and old.uid == new.uid and bool(old.ended_at)
-        if self._since is not None and new is not None and new.ended_at and new.ended_at >= self._since and not known:
+        ended_before = old is not None and new is not None and old.uid == new.uid and bool(old.ended_at)
+        ended_at = "" if new is None else new.ended_at
+        if self._since is not None and ended_at and ended_at >= self._since and not ended_before:
             self.reconciler.add(key)
 
-    async def _remember(self) -> None:
+    async def _store_progress(self) -> None:
         done = self.reconciler.results[DONE]
-        if done > self._remembered and self.reconciler.idle:
+        if done > self._stored_count and self.reconciler.idle:
             moment = datetime.fromtimestamp(self.now() - MARGIN_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             await self._write_since(moment)
-            self._remembered = done
+            self._stored_count = done
 
     async def _read_since(self) -> str:
-        """The time that an earlier run stored; empty if there is none, which only causes more work."""
+        """Empty if no time is stored, which only causes more work."""
         try:
             lease = await get(self.api, f"{self._leases}/{LEASE}")
         except ClusterError:
@@ -127,14 +126,13 @@ class KeyRemoval:
         return None
 
     async def _remove(self, job: MPIJobRecord) -> None:
-        """Delete the job's Secret, but not a later job's Secret with the same name."""
         namespace, name = quote(job.namespace, safe=""), quote(job.name, safe="")
         secret = f"/api/v1/namespaces/{namespace}/secrets/{name}{SUFFIX}"
-        found = await self.api.request("DELETE", secret, {"dryRun": ["All"]})
-        uid = (found.get("details") or {}).get("uid")
+        trial = await self.api.request("DELETE", secret, {"dryRun": ["All"]})
+        uid = (trial.get("details") or {}).get("uid")
         path = MPI_JOBS.path(MPI_JOBS.api_versions[0], namespace)
-        there = await get(self.api, f"{path}/{name}")
-        if not uid or there is None or there["metadata"].get("uid") != job.uid:
+        stored = await get(self.api, f"{path}/{name}")
+        if not uid or stored is None or stored["metadata"].get("uid") != job.uid:
             return  # the garbage collector deletes the Secret of a deleted job
         await self.api.request("DELETE", secret, {"preconditions": {"uid": uid}})
         self.log.info("SSH keys removed", namespace=job.namespace, job=job.name)

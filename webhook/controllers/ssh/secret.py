@@ -1,9 +1,8 @@
-"""Puts a key pair into the Secret `<job>-ssh` while the operator creates the Secret. Without side effects.
+"""Puts a key pair into the Secret `<job>-ssh` while the operator creates the Secret.
 
 The operator creates this Secret for every job, and accepts any content under its two keys (mpi-operator
-`pkg/controller/mpi_job_controller.go`, getOrCreateSSHAuthSecret). The service changes only the content, and only during
-admission, so it needs no permission for Secrets. It does not change stored Secrets: a user who may write the Secrets of
-a namespace can replace the keys in them.
+`pkg/controller/mpi_job_controller.go`, getOrCreateSSHAuthSecret). The service changes the content during admission, so
+it needs no permission for Secrets.
 
 Any requester is accepted, because the name of the operator's ServiceAccount differs between installations. The owner
 reference connects the Secret to its job, and the operator checks it too.
@@ -29,7 +28,7 @@ PUBLIC: Final = "ssh-publickey"
 SUFFIX: Final = "-ssh"
 AUTHOR: Final = "ssh-keys"
 FINGERPRINT: Final = "ssh-key-fingerprint"
-# The characters that Kubernetes allows in names. None of them has a special meaning in authorized_keys.
+# The characters of Kubernetes names. None has a special meaning in authorized_keys.
 _NAME = re.compile(r"[a-z0-9.-]+")
 
 
@@ -39,7 +38,7 @@ class _Metadata(msgspec.Struct, rename="camel", gc=False):
 
 
 class Secret(msgspec.Struct, gc=False):
-    """The fields of a Secret that are read. The values of `data` are base64."""
+    """The fields that are read. The values of `data` are base64."""
 
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     type: str = ""
@@ -57,16 +56,15 @@ class Secret(msgspec.Struct, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NeededKey:
     """A Secret that needs a key pair."""
 
     name: str
     comment: str
-    """The comment in the line of authorized_keys. It names the job."""
+    """Names the job in the line of authorized_keys."""
     algorithm: Algorithm
 
     def filled(self, pair: KeyPair) -> Decision:
-        """The decision that replaces all data of the Secret by `pair`."""
         data = {
             PRIVATE: b64encode(pair.private).decode(),
             PUBLIC: b64encode(pair.authorized_key(self.comment)).decode(),
@@ -77,10 +75,10 @@ class Wanted:
         return decision
 
 
-def what_is_needed(request: AdmissionRequest, keys: SshKeys) -> Wanted | Decision:
-    """The changes that the Secret needs, or the decision if it needs none. Never denies.
+def needed_key(request: AdmissionRequest, keys: SshKeys) -> NeededKey | Decision:
+    """The decision is for a Secret that needs no key pair. Never denies.
 
-    A dry run discards its pair, so its pair has a fast algorithm and is not from the stock.
+    A dry run discards its pair, so it gets a pair of a fast algorithm, which is not from the stock.
     """
     untouched = Decision(name=request.name)
     if request.operation != "CREATE" or request.sub_resource:
@@ -97,5 +95,5 @@ def what_is_needed(request: AdmissionRequest, keys: SshKeys) -> Wanted | Decisio
         untouched.skipped = "the policy leaves SSH keys to the operator"
     else:
         algorithm: Algorithm = "ecdsa-p521" if request.dry_run and keys not in INSTANT else keys
-        return Wanted(secret.metadata.name, f"mpijob/{request.namespace}/{job}", algorithm)
+        return NeededKey(secret.metadata.name, f"mpijob/{request.namespace}/{job}", algorithm)
     return untouched

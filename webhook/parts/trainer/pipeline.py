@@ -1,6 +1,6 @@
 """The verdict on a TrainJob or a runtime, by the rules for an MPIJob with the same pods."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from typing import Any, Final
@@ -43,12 +43,11 @@ def decide(
     view: ClusterView,
     today: date,
     granted: Mapping[str, bool] | None = None,
-    time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
     """A TrainJob whose runtime is unknown is admitted."""
     namespace = view.get(NAMESPACES, request.namespace)
     policy = policies.for_namespace(namespace)
-    return judge(request, policy=policy, view=view, today=today, granted=granted, time_left=time_left)
+    return judge(request, policy=policy, view=view, today=today, granted=granted)
 
 
 def too_expensive(request: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
@@ -62,7 +61,6 @@ def judge(
     view: ClusterView,
     today: date,
     granted: Mapping[str, bool] | None = None,
-    time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
     kind = request.kind
     is_ours = f"{kind.group}/{kind.version}" == kinds.API_VERSION and kind.kind in _KINDS and not request.sub_resource
@@ -84,7 +82,6 @@ def judge(
         view=view,
         today=today,
         granted=granted,
-        time_left=time_left,
     )
     if kind.kind != kinds.TRAIN_JOB:
         decision.reservation = None

@@ -1,14 +1,16 @@
 """The API server's checks of a pod's containers, including probes, handlers and security contexts."""
 
+import json
 import re
-from collections.abc import Mapping, Set
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, Final, NamedTuple
 
+import msgspec
 from msgspec.structs import astuple
 
 from webhook.api import names, sshd
 from webhook.api.crd_schema import such_as
-from webhook.api.pod import SHARED_MEMORY
+from webhook.api.pod import SHARED_MEMORY, Volume
 from webhook.predict.limits import MAX_MOUNT_SUGGESTIONS
 from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.check_volumes import check_field, check_resource_field
@@ -40,6 +42,8 @@ class Pod(NamedTuple):
     never_restarts: bool
     without_ranges: bool | None
     """True if no LimitRange sets default resources; None if unknown."""
+    of_all_roles: Sequence[Volume]
+    """The volumes of all roles."""
 
 
 def check_container(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
@@ -153,11 +157,17 @@ def _mounts(container: model.Container, path: str, pod: Pod, faults: Faults) -> 
         _mount(mount, container, where, faults)
 
 
+def _without_defaults(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in fields.items() if value not in (None, "")}
+
+
 def _no_volume(name: str, path: str, pod: Pod, faults: Faults) -> None:
     written, closest = pod.volumes.keys() - {SHARED_MEMORY}, None
     if len(faults) < MAX_MOUNT_SUGGESTIONS:
         closest = names.closest_name(texts.label_corrected(name), written)
     volume = f"{{name: {shown(name)}, persistentVolumeClaim: {{claimName: {shown(name)}}}}}"
+    for other in (each for each in pod.of_all_roles if each.name == name and isinstance(each, model.Volume)):
+        volume = shown(json.dumps(json.loads(msgspec.json.encode(other), object_hook=_without_defaults)), 300)
     fix = f'Write "{closest}", or add the volume.' if closest else f"Add {volume} to volumes, or correct the name."
     faults.add(path, f'there is no volume "{shown(name)}"', fix)
 

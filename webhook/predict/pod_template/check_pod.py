@@ -1,11 +1,13 @@
 """The API server's checks of a whole template: metadata, containers, placement, node and network."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from webhook.api.pod import PodTemplate
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator
+from webhook.api.pod import PodTemplate, Volume
 from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.check_containers import (
     Pod,
@@ -33,6 +35,8 @@ class Role(msgspec.Struct, frozen=True, gc=False):
     volumes: tuple[str, ...]
     """The names of the volumes that the operator adds."""
     never_restarts: bool
+    of_all_roles: Sequence[Volume] = ()
+    """The volumes of all roles."""
 
 
 def check_template(template: model.Template, role: Role, faults: Faults, without_ranges: bool | None) -> None:
@@ -54,6 +58,7 @@ def check_template(template: model.Template, role: Role, faults: Faults, without
         spec.host_users is not False,
         role.never_restarts,
         without_ranges,
+        role.of_all_roles,
     )
     _containers(spec, path, pod, faults)
     if spec.resources is not None:
@@ -77,6 +82,10 @@ def _placement(spec: model.PodSpec, path: str, faults: Faults) -> None:
         if value != (spelling := _ARCHITECTURES.get(value.lower(), value.lower())):
             where, fix = f"{path}.nodeSelector[{key}]", f"Write {shown(spelling)}."
             faults.add(where, f'"{shown(value)}" is not the label of any node', fix, advisory=True)
+    for key in (key for key, value in selector.items() if (value or "").isdecimal()):
+        if is_accelerator(key, DEFAULT_ACCELERATORS):
+            where, fix = f"{path}.nodeSelector[{shown(key)}]", "Remove it: limits of containers request it."
+            faults.add(where, "is a resource, not the label of a node", fix, advisory=True)
     check_tolerations(spec.tolerations or [], f"{path}.tolerations", faults)
     if spec.affinity is not None:
         check_affinity(spec.affinity, f"{path}.affinity", faults)

@@ -101,7 +101,7 @@ def _in_bytes(path: str, amount: Quantity, written: str, faults: Faults) -> None
         faults.add(path, f"{milli}m means thousandths of a byte", f'Write "{meant}Mi".', advisory=True)
         return
     number = quantity.whole(amount)
-    fix = f'Write "{number}Gi", or "{number}Mi".' if number <= 1024 else 'Write "64Gi", or another unit.'
+    fix = f'Write "{number}Gi", or "{number}Mi".' if number <= 1024 else f'Write "{number}Mi".'  # Slurm counts in MB
     faults.add(path, f"means {number} byte{'' if number == 1 else 's'}", fix, advisory=True)
 
 

@@ -1,7 +1,6 @@
 """The serving certificate: one module for each source, each a `CertificateSource`.
 
-The package `certs` makes, stores, renews and loads certificates. This package connects `certs` to the
-settings, the cluster, the log, the metrics and the Events.
+This package connects `certs` to the settings, the cluster, the log, the metrics and the Events.
 """
 # ruff: noqa: PLC0415 - a service has one source, and importing the other sources would slow its start
 
@@ -20,10 +19,10 @@ from webhook.server.telemetry import Telemetry
 
 
 class CertificateSource(ABC):
-    """Provides the serving certificate and replaces it before it expires, like cert-manager's `pkg/server/tls`."""
+    """Provides the serving certificate and replaces it before it expires."""
 
     problem: str = "not yet"
-    """The reason on one line why clients would reject the certificate; empty if they would accept it."""
+    """The reason, on one line, why clients would reject the certificate; empty if they would accept it."""
     ca_pem: bytes | None = None
     """The certificate of a CA that only this process has. Clients of the service need it."""
 
@@ -54,7 +53,7 @@ def source_for(settings: ServeSettings, telemetry: Telemetry) -> CertificateSour
 
 
 class Announcer:
-    """Logs and counts each notice, and writes an Event about the object `about` in `namespace` if there is an `api`."""
+    """Logs and counts notices. With an `api`, it also writes Events about the object `about` in `namespace`."""
 
     def __init__(self, api: Client | None, namespace: str, about: Mapping[str, str], telemetry: Telemetry) -> None:
         self._api = api
@@ -64,7 +63,6 @@ class Announcer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def announce(self, notice: Notice) -> None:
-        """Log and count the notice; its Event is written in the background."""
         log = self._telemetry.log.warning if notice.warning else self._telemetry.log.info
         log("certificates", reason=notice.reason, message=notice.message)
         self._telemetry.metrics.add("cert_notices_total", notice.reason)

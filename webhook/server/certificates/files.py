@@ -17,7 +17,7 @@ from webhook.server.telemetry import Telemetry
 
 
 class FileSource(CertificateSource):
-    """Serves a certificate and key from two files, and loads them again when they change."""
+    """Serves a pair from two files, and loads the files again when they change."""
 
     def __init__(self, certificate: Path, key: Path, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._certificate = certificate
@@ -28,7 +28,7 @@ class FileSource(CertificateSource):
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[ServingCertificate]:
-        """Load the files now and after each change; StartError if they cannot be used now."""
+        """StartError if the files cannot be used now."""
         settings = self._settings
         api = await calls.connect(settings.kubeconfig) if settings.in_cluster else None
         try:
@@ -63,6 +63,6 @@ class FileSource(CertificateSource):
         return {"certificate-files": f"{self._certificate}: {problem}"} if problem else {}
 
     def _update(self, serving: ServingCertificate, notice: str = "") -> None:
-        """The service stays ready with damaged files until the loaded certificate expires."""
+        """With damaged files the service stays ready until the loaded certificate expires."""
         self._telemetry.metrics.set("cert_expiry_timestamp_seconds", serving.not_after.timestamp(), "serving")
         self.problem = "" if serving.not_after > datetime.now(UTC) else notice

@@ -18,7 +18,7 @@ LIFETIME: Final = timedelta(days=365)
 
 
 class InMemorySource(CertificateSource):
-    """A certificate for the listen address. Only the CA's certificate is written to a file."""
+    """Only the CA's certificate is written to a file."""
 
     def __init__(self, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._host = settings.listen[0]
@@ -27,7 +27,7 @@ class InMemorySource(CertificateSource):
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[ServingCertificate]:
-        """Make the CA and the certificate; StartError if the CA file cannot be written."""
+        """StartError if the CA file cannot be written."""
         authority = Authority(PROGRAM, lifetime=LIFETIME)
         every_address = ["localhost", "127.0.0.1", "::1", socket.gethostname()]
         hosts = every_address if self._host in EVERY_ADDRESS else [self._host]

@@ -24,7 +24,7 @@ class SelfManagedSource(CertificateSource):
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[ServingCertificate]:
-        """Wait without a limit until the caBundles trust the certificate."""
+        """Waits without a limit until the caBundles trust the certificate."""
         settings, namespace = self._settings, self._settings.policy_namespace
         self._telemetry.log.info("waiting for the certificate", secret=settings.ca_secret)
         api = await calls.connect(settings.kubeconfig)

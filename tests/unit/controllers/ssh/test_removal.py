@@ -12,7 +12,7 @@ from tests.support.virtual_time import run
 from webhook.client.calls import ApiError, ClusterError
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.controllers.reconciler import LAST_DELAY
-from webhook.controllers.ssh.removal import ANNOTATION, DENIED_SECONDS, REMEMBER_SECONDS, KeyRemoval
+from webhook.controllers.ssh.removal import ANNOTATION, DENIED_SECONDS, STORE_SECONDS, KeyRemoval
 from webhook.server.background import at_work
 
 ENDED = "2026-01-01T00:00:00Z"
@@ -171,7 +171,7 @@ def test_next_start_does_not_repeat_removals(api: Api) -> None:
     """Formerly, every start of the service sent a deletion for every ended job."""
 
     async def remembered(_: World) -> None:
-        await asyncio.sleep(REMEMBER_SECONDS)
+        await asyncio.sleep(STORE_SECONDS)
 
     after(remembered, api, "good")
     assert api.lease is not None
@@ -198,7 +198,7 @@ def test_removals_are_repeated_if_progress_cannot_be_stored(api: Api, monkeypatc
         return await request(method, path, body)
 
     async def remembered(_: World) -> None:
-        await asyncio.sleep(REMEMBER_SECONDS)
+        await asyncio.sleep(STORE_SECONDS)
 
     monkeypatch.setattr(api, "request", no_leases)
     after(remembered, api, "good")
@@ -212,7 +212,7 @@ def test_failed_removal_is_retried_without_blocking_other_removals(api: Api, err
     api.failures["bad"] = error
 
     async def scenario(world: World) -> None:
-        await asyncio.sleep(10 * REMEMBER_SECONDS)
+        await asyncio.sleep(10 * STORE_SECONDS)
         assert api.lease is None, "the progress is not stored"
         assert world.removal.reconciler.failing == 1
         assert len(api.tried) < 12

@@ -8,20 +8,20 @@ from tests.support.secret_reviews import OPERATORS, is_pair, keys_of, patched, r
 from webhook.admission.decision import Decision
 from webhook.controllers.ssh import pool
 from webhook.controllers.ssh.pool import INSTANT
-from webhook.controllers.ssh.secret import Wanted, what_is_needed
+from webhook.controllers.ssh.secret import NeededKey, needed_key
 
 OWNER = "metadata__ownerReferences__0__"
 NOT_OURS = "not the SSH keys of an MPIJob"
 
 
-def wanted(new, keys="ed25519", **fields) -> Wanted:
-    found = what_is_needed(request(new, **fields), keys)
-    assert isinstance(found, Wanted)
+def wanted(new, keys="ed25519", **fields) -> NeededKey:
+    found = needed_key(request(new, **fields), keys)
+    assert isinstance(found, NeededKey)
     return found
 
 
 def skipped(new, keys="ed25519", **fields) -> str:
-    found = what_is_needed(request(new, **fields), keys)
+    found = needed_key(request(new, **fields), keys)
     assert isinstance(found, Decision)
     assert (found.patch, found.denied, found.warnings) == ([], [], [])
     return found.skipped
@@ -38,7 +38,7 @@ def filled(new, keys="ed25519", **fields):
 @pytest.mark.parametrize("keys", sorted(INSTANT))
 def test_secret_of_the_operator_gets_a_pair(keys):
     need = wanted(OPERATORS, keys)
-    assert need == Wanted("train-ssh", "mpijob/team-a/train", keys)
+    assert need == NeededKey("train-ssh", "mpijob/team-a/train", keys)
     pair = pool.generate(need.algorithm)
     decision = need.filled(pair)
     stored = patched(OPERATORS, decision.patch)
@@ -160,7 +160,7 @@ def test_secret_is_not_changed_if_the_policy_switches_keys_off():
 @strategies.PROPERTY
 @given(strategies.json_values())
 def test_any_json_is_allowed(new):
-    found = what_is_needed(request(new), "ed25519")
+    found = needed_key(request(new), "ed25519")
     assert isinstance(found, Decision)
     assert found.allowed
 
