@@ -1,13 +1,12 @@
 """The variables of the launcher's environment that mpirun passes on to the ranks.
 
-Hydra (MPICH, Intel MPI) and horovodrun pass on all variables. Open MPI passes on its own variables and the variables
-named by its option `-x`, where `*` at the end of a name matches any text. In a command line that cannot be parsed, `-x`
-is accepted anywhere.
+Hydra (MPICH, Intel MPI) and horovodrun pass on all variables. Open MPI passes on its own variables and those named by
+`-x`, where `*` at the end of a name matches any text. In a command line that cannot be parsed, `-x` counts anywhere.
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from webhook.api import mpirun
@@ -29,12 +28,12 @@ class Exports:
     def __init__(self, calls: Sequence[Invocation], implementation: str, argv: Sequence[str] = ()) -> None:
         """`argv` is the whole command line."""
         dialects = [mpirun.dialect(call.program, implementation) for call in calls]
-        self.all = all(dialect is not OPEN_MPI for dialect in dialects) if calls else implementation != "OpenMPI"
-        self.selective = bool(calls) and all(dialect is OPEN_MPI for dialect in dialects)
+        self.all = OPEN_MPI not in dialects if calls else implementation != "OpenMPI"
+        self.selective = dialects.count(OPEN_MPI) == len(dialects) > 0
         """All calls are calls of Open MPI."""
         options = [option for call in calls for option in call.options or ()]
         parsed = bool(calls) and all(call.options is not None for call in calls)
-        self.certain = parsed and all(name not in _ONLY_SOME for name, _ in options)
+        self.certain = parsed and _ONLY_SOME.isdisjoint([name for name, _ in options])
         """The command line shows all variables that are passed on."""
         self.named: set[str] = set()
         """Variables named by `-x`."""
@@ -54,25 +53,25 @@ class Exports:
 
     @staticmethod
     def of(job: MPIJob) -> "Exports":
-        """The variables that the launcher's first container passes on."""
         containers = job.launcher.template.containers if job.launcher else ()
         return Exports(job.mpirun_calls, job.mpi_implementation, containers[0].argv if containers else ())
 
     def names(self, name: str) -> bool:
-        """Whether `-x` names the variable."""
-        # Of the sorted texts, only the last one that is not after the name can be its start.
+        """`-x` names the variable."""
+        if name in self.named or not self._starts:
+            return name in self.named
+        # Only the last of the sorted texts that is not after the name can be its start.
         place = bisect_right(self._starts, name)
-        return name in self.named or (place > 0 and name.startswith(self._starts[place - 1]))
+        return place > 0 and name.startswith(self._starts[place - 1])
 
     def passes(self, name: str) -> bool:
-        """Whether ranks get the variable."""
         return self.all or self.names(name) or name.startswith(_OF_OPEN_MPI)
 
 
-def _of_options(options: Sequence[tuple[str, Sequence[str]]]) -> Iterator[tuple[bool, str]]:
-    """(whether the option is `-x`, its value) for each option."""
-    return ((name == "x", values[0]) for name, values in options if values and (name == "x" or name in PAIRS))
+def _of_options(options: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[bool, str]]:
+    """(the option is `-x`, its value) for each option."""
+    return [(name == "x", values[0]) for name, values in options if values and (name == "x" or name in PAIRS)]
 
 
-def _of_text(text: str) -> Iterator[tuple[bool, str]]:
-    return ((True, each) for each in _EXPORT.findall(text))
+def _of_text(text: str) -> list[tuple[bool, str]]:
+    return [(True, variable) for variable in _EXPORT.findall(text)]

@@ -43,13 +43,14 @@ _CPU_LIMIT: Final = UNLIMITED // 1000 * 1000
 
 _MEANT: Final = ("queuename", "queue", "localqueue", "localqueuename")
 _NEAR: Final = 0.85
+_NO_LETTER: Final = re.compile("[^a-z]")
 
 
 def means_queue_name(key: str) -> bool:
     prefix, _, name = key.lower().rpartition("/")
-    letters = re.sub("[^a-z]", "", name)
-    of_kueue = "kueue" in prefix or prefix.endswith("x-k8s.io")
-    return letters == _MEANT[0] if not prefix else of_kueue and bool(get_close_matches(letters, _MEANT, 1, _NEAR))
+    if "kueue" in prefix or prefix.endswith("x-k8s.io"):
+        return bool(get_close_matches(_NO_LETTER.sub("", name), _MEANT, 1, _NEAR))
+    return not prefix and "q" in name and _NO_LETTER.sub("", name) == _MEANT[0]
 
 
 class FlavorResource(NamedTuple):

@@ -18,12 +18,9 @@ _EXPANDED: Final = frozenset("$`")
 
 
 def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(name, value) of each parameter: `-mca NAME VALUE`, `--mca NAME VALUE`, for Open MPI 5 also `--mca=NAME VALUE`.
-
-    Other words need no parsing, because only MCA parameters have this form.
-    """
+    """(name, value) of each `-mca NAME VALUE`, `--mca NAME VALUE`, and for Open MPI 5 `--mca=NAME VALUE`."""
     for index, word in enumerate(words):
-        if not word.startswith("-"):
+        if "mca" not in word or word[0] != "-":
             continue
         option, equals, name = word.lstrip("-").partition("=")
         rest = words[index + 1 : index + 3] if option in _OPTIONS else ()
@@ -34,10 +31,9 @@ def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def lists_variables(container: Container) -> bool:
-    """Whether a variable of the container lists variables for the ranks."""
-    return any(variable.name == f"{ENV_PREFIX}{ENV_LIST}" for variable in container.env or ())
+    return f"{ENV_PREFIX}{ENV_LIST}" in [variable.name for variable in container.env or ()]
 
 
 def is_literal(value: str) -> bool:
-    """Whether the program gets `value` unchanged: neither a shell nor Kubernetes expands any of it."""
+    """Neither a shell nor Kubernetes expands any part of `value`."""
     return value.isprintable() and len(value) <= MAX_MCA_VALUE_CHARACTERS and _EXPANDED.isdisjoint(value)

@@ -1,8 +1,7 @@
 """Finds mpirun in a container's command line and reads how many ranks it starts.
 
-Options are read up to the first word that is not an option. That word is the program; a `-n` after it is not mpirun's.
-The number of ranks is None unless it is certain. A shell variable, an unknown option, several programs, or hosts that
-the user names make it uncertain.
+The first word after the options is the program; a `-n` after it is not mpirun's. A shell variable, an unknown option,
+several programs, or hosts that the user names make the number of ranks uncertain.
 """
 
 import re
@@ -64,7 +63,7 @@ OF_SCHEDULERS: Final = frozenset(("aprun", "jsrun", "qsub", "sbatch", "srun"))
 """Programs that start the ranks, or jobs, of a batch system such as Slurm."""
 
 NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
-"""Every call contains at least one of these names."""
+"""Every call contains one of these names."""
 NEAR_MPIRUN: Final = re.compile(
     r"(?:^|[\n;&|])[ \t]*+(?!mpirun\b|mpiexec\b)"
     rf"(m[pi]{{1,2}}[-_]?(?:r[unm]{{1,3}}|e[xec]{{2,4}})|{'|'.join(OF_SCHEDULERS)})(?=\s|\Z)"
@@ -77,8 +76,8 @@ _EXPORTED_OUTPUT: Final = re.compile(
 )
 _HOSTFILE_VARIABLE: Final = "OMPI_MCA_orte_default_hostfile"  # set by the operator, see `webhook.api.operator_env`
 _AS_USER: Final = frozenset(("runuser", "su"))
-# Text that may precede mpirun in a shell command: an operator, a keyword or the quote of `su USER -c "`, then
-# programs that start mpirun, and a folder.
+# Text before mpirun in a shell command: an operator, a keyword or the quote of `su USER -c "`, then programs that start
+# mpirun, and a folder.
 _BEFORE: Final = re.compile(
     rf"(?:^|[\n;&|(]|(?:\b(?:{'|'.join(filter(str.isalpha, shell.KEYWORDS))}|exec|time|nohup|env|command)|[!{{])[ \t]"
     r"|\b(?:su|runuser)\b[^\n;&|'\"]*[ \t]-c[ \t]+(['\"]))"
@@ -103,27 +102,26 @@ def find(
 ) -> list[Invocation]:
     """The calls of mpirun and similar programs by a container, as far as its command line shows them.
 
-    `implementation` is the job's `mpiImplementation`, which defines the options of mpirun. `env` are the container's
-    variables; with `env_from` the container has further variables.
+    `implementation` is the job's `mpiImplementation`, which defines the options of mpirun. With `env_from` the
+    container has more variables than `env`.
     """
     argv = [*(command or ()), *(args or ())]
     values: dict[str, str | None] = {}
-    if any("$" in word for word in argv):
-        values = {one.name: one.value if shell.is_plain(one.value or "") else None for one in env}
+    if "$" in "".join(argv):
+        values = {variable.name: variable.value if shell.is_plain(variable.value or "") else None for variable in env}
         if implementation == "OpenMPI":
             values[_HOSTFILE_VARIABLE] = HOSTFILE
-        argv = [shell.REFERENCE.sub(lambda found: values.get(found[1]) or found[0], word) for word in argv]
+        argv = [shell.REFERENCE.sub(lambda reference: values.get(reference[1]) or reference[0], word) for word in argv]
     # The second position is for an entry point that runs its arguments: command [/entrypoint.sh], args [mpirun, ...].
-    for start in sorted({0, len(command or ())}):
+    for start in dict.fromkeys((0, len(command or ()))):
         words = shell.unwrapped(argv[start:])
         if not words:
             break
         program = words[0].rpartition("/")[2]
         if program in LAUNCHERS:
-            call = _read(program, words[1:], implementation)
+            call = _read(program, words[1:], implementation, without_shell=True)
             # The entry point of an image may add the program.
-            starts_nothing = call.starts_nothing and bool(command) and not start
-            return [structs.replace(call, without_shell=True, starts_nothing=starts_nothing)]
+            return [structs.replace(call, starts_nothing=False)] if start or not command else [call]
         text, rest = shell.script(words) if program in shell.SHELLS else ("", ())
         if len(rest) == 1 and " " in rest[0] and "$" not in text:
             text = f"{text}\n{rest[0]}"  # a user who writes a word for each command means both
@@ -137,25 +135,23 @@ def find(
 
 
 def taken_for_a_file(argv: Sequence[str]) -> str:
-    """The word with mpirun that the shell reads as a file name because `-c` is missing; empty if there is none."""
-    if shell.script(argv)[0]:
-        return ""
+    """The word with mpirun that a shell without `-c` reads as a file name; empty if there is none."""
     word = next((word for word in argv[1:] if not word.startswith("-")), "")
     return word if " " in word and any(call.words for call in _calls(shell.plain(word), None, {})) else ""
 
 
 def shows(container: Container) -> bool:
-    """Whether the command shows everything that the container runs."""
+    """The command shows everything that the container runs."""
     return bool(container.argv) and not _FILE.search(" ".join(container.argv))
 
 
 def mentions(container: Container) -> bool:
-    """Whether the container may run mpirun or a similar program."""
+    """The container may run mpirun or a similar program."""
     return bool(find(container.command, container.args, None))
 
 
 def runs(container: Container) -> bool:
-    """Whether the container certainly runs mpirun or a similar program."""
+    """The container certainly runs mpirun or a similar program."""
     return any(call.words for call in find(container.command, container.args, None))
 
 
@@ -184,7 +180,7 @@ def _calls(
 
 
 def _is_whole(script: str, start: int, end: int) -> bool:
-    """Whether a command ends after its last word, not at syntax that needs a shell.
+    """A command ends after its last word, not at syntax that needs a shell.
 
     An array, `RUN=(mpirun -np 2)`, is not a command, and neither is a text in quotes.
     """
@@ -205,56 +201,58 @@ def _mentions(script: str) -> Iterator[int]:
             start = script.find(name, start + 1)
 
 
-def _read(program: str, words: Sequence[str], implementation: str | None) -> Invocation:
-    """The call of `program` with these words, read up to the program that it starts."""
+def _read(program: str, words: Sequence[str], implementation: str | None, *, without_shell: bool = False) -> Invocation:
     syntax = dialect(program, implementation)
     arguments = tuple(words)
-    options, position = options_of(arguments, syntax.options)
+    _, options, position = options_of(arguments, syntax.options)
     started = "".join(arguments[position : position + 1])
     if started.startswith("-"):
-        return Invocation(program, words=arguments, unread=started)
+        return Invocation(program, words=arguments, unread=started, without_shell=without_shell)
     if not started.strip():  # empty, or the blank after a backslash at the end of a line
-        return Invocation(program, words=arguments, starts_nothing=True)
+        return Invocation(program, words=arguments, starts_nothing=True, without_shell=without_shell)
     # A variable may contain more options, and a colon starts a second program with its own ranks.
     if (started.startswith("$") and "/" not in started) or ":" in arguments[position + 1 :]:
-        return Invocation(program, words=arguments)
-    return _summed_up(program, arguments, position, tuple((name, values) for _, name, values in options), syntax)
+        return Invocation(program, words=arguments, without_shell=without_shell)
+    ranks = [_number(values) for name, values in options if name in syntax.ranks]
+    hosts = {values for name, values in options if name in HOSTS}
+    certain = len(ranks) == 1 and hosts <= {(HOSTFILE,)} and not (syntax.needs_hostfile and not hosts)
+    return Invocation(
+        program,
+        ranks=ranks[0] if certain else None,
+        per_node=certain and bool(_per_node_options(options)),
+        refuses=certain and syntax.refuses,
+        oversubscribe=oversubscribes(" ".join(arguments[:position])),
+        words=arguments,
+        options=tuple(options),
+        started=started,
+        without_shell=without_shell,
+    )
 
 
 def options_of(
     words: tuple[str, ...], dialect_options: Mapping[str, tuple[str, int]]
-) -> tuple[list[tuple[str, str, tuple[str, ...]]], int]:
-    """(as written, name without dashes, values) of each leading option, and the position of the word after them."""
-    options, position = list[tuple[str, str, tuple[str, ...]]](), 0
-    while position < len(words) and (word := words[position]).startswith("-"):
-        option, equals, value = dialect_options.get(word), "", ""
-        if option is None:
+) -> tuple[list[str], list[tuple[str, tuple[str, ...]]], int]:
+    """The leading options as written, their (name without dashes, values), and the position after them."""
+    written, options, position = list[str](), list[tuple[str, tuple[str, ...]]](), 0
+    while position < len(words):
+        word, equals = words[position], ""
+        option = dialect_options.get(word)
+        if option is None and word.startswith("-"):
             plain, equals, value = word.lstrip("-").partition("=")
-            option = dialect_options.get(plain)
+            option = dialect_options.get(f"-{plain}")
         if option is None or (equals and option[1] != 1):
             break
         name, count = option
         position += 1
         if count == 2 and name in PAIRS and "=" in "".join(words[position : position + 1]):
             count = 1
-        end = position if equals else position + count
-        options.append((word, name, (value,) if equals else words[position:end]))
-        position = end
-    return options, position
-
-
-def _summed_up(
-    program: str, words: tuple[str, ...], end: int, options: tuple[tuple[str, tuple[str, ...]], ...], syntax: Dialect
-) -> Invocation:
-    """The call whose `options` are the words before `end`."""
-    ranks = [_number(values) for name, values in options if name in syntax.ranks]
-    hosts = {values for name, values in options if name in HOSTS}
-    oversubscribe = oversubscribes(" ".join(words[:end]))
-    call = Invocation(program, oversubscribe=oversubscribe, words=words, options=options, started=words[end])
-    if len(ranks) != 1 or not hosts <= {(HOSTFILE,)} or (syntax.needs_hostfile and not hosts):
-        return call
-    per_node = any(_is_per_node(name, values) for name, values in options)
-    return structs.replace(call, ranks=ranks[0], per_node=per_node, refuses=syntax.refuses)
+        written.append(word)
+        if equals:
+            options.append((name, (value,)))
+        else:
+            options.append((name, words[position : position + count]))
+            position += count
+    return written, options, position
 
 
 class PerNode(NamedTuple):
@@ -267,14 +265,17 @@ class PerNode(NamedTuple):
 
 
 def per_node(call: Invocation) -> PerNode | None:
-    """The ranks that the call starts on each node; None if that is not set or not certain."""
-    options = [(name, values) for name, values in call.options or () if _is_per_node(name, values)]
-    numbers = [_per_node(name, "".join(values)) for name, values in options]
-    return numbers[0] if numbers and len({each and each[1:] for each in numbers}) == 1 else None
+    """None if the call does not set the number, or if it is not certain."""
+    numbers = [_per_node(name, "".join(values)) for name, values in _per_node_options(call.options or ())]
+    return numbers[0] if numbers and len({number and number[1:] for number in numbers}) == 1 else None
 
 
-def _is_per_node(name: str, values: tuple[str, ...]) -> bool:
-    return name in PER_NODE or (name == "map-by" and "ppr" in "".join(values))
+def _per_node_options(options: Sequence[tuple[str, tuple[str, ...]]]) -> Sequence[tuple[str, tuple[str, ...]]]:
+    return [
+        (name, values)
+        for name, values in options
+        if name in PER_NODE or (name == "map-by" and "ppr" in "".join(values))
+    ]
 
 
 def _per_node(name: str, value: str) -> PerNode | None:
@@ -288,7 +289,7 @@ def _per_node(name: str, value: str) -> PerNode | None:
 
 
 def starter(call: Invocation) -> str | None:
-    """The program in the call that starts a process for each GPU of its node; None if there is none."""
+    """The program in the call that starts a process for each GPU of its node."""
     for word in call.words:
         name = word.rpartition("/")[2]
         if name in ON_EACH_NODE:
@@ -301,14 +302,13 @@ def dialect(program: str, implementation: str | None) -> Dialect:
 
 
 def oversubscribes(text: str) -> bool:
-    """Whether an option or environment variable allows more ranks than slots."""
+    """An option or environment variable allows more ranks than slots."""
     plain = text.lower().replace("_", "")
     return "oversubscribe" in plain and "nooversubscribe" not in plain
 
 
 def oversubscribes_by_env(container: Container) -> bool:
     env = container.env or ()
-    # One search for all variables first: few containers have any.
     texts = "".join([text for variable in env for text in (variable.name, variable.value or "")])
     if "oversubscribe" not in texts.lower().replace("_", ""):
         return False

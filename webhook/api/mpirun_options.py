@@ -30,7 +30,7 @@ class Dialect(msgspec.Struct, frozen=True):
 
 def _dialect(*, flags: str, one: str, two: str, ranks: str, refuses: bool, needs_hostfile: bool) -> Dialect:
     words = dict.fromkeys(flags.split(), 0) | dict.fromkeys(f"{one} {ranks}".split(), 1) | dict.fromkeys(two.split(), 2)
-    options = {f"{dashes}{name}": (name, count) for name, count in words.items() for dashes in ("", "-", "--")}
+    options = {f"{dashes}{name}": (name, count) for name, count in words.items() for dashes in ("-", "--")}
     return Dialect(options, frozenset(ranks.split()), refuses, needs_hostfile)
 
 

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import lru_cache
 from heapq import nsmallest
 from itertools import islice
 from typing import Final
@@ -34,7 +35,9 @@ GENERATED_BASE_MAX_LENGTH: Final = DNS_LABEL_MAX_LENGTH - GENERATED_SUFFIX_LENGT
 def _syntax(
     pattern: str, allowed: str, *, allowed_text: str, ends_text: str, max_length: int
 ) -> Callable[[str], str | None]:
-    is_good = re.compile(pattern).fullmatch
+    # The jobs of a cluster repeat most names, and only texts of at most `max_length` characters are cached.
+    is_good = lru_cache(maxsize=1024)(re.compile(pattern).fullmatch)
+
     is_allowed = re.compile(allowed).match
 
     def problem(text: str) -> str | None:
@@ -108,7 +111,7 @@ _label_name_problem: Final = _syntax(
     max_length=LABEL_NAME_MAX_LENGTH,
 )
 
-_is_label_key: Final = re.compile(rf"(?:{_DNS_SUBDOMAIN}/)?{_LABEL_NAME}").fullmatch
+_is_label_key: Final = lru_cache(maxsize=1024)(re.compile(rf"(?:{_DNS_SUBDOMAIN}/)?{_LABEL_NAME}").fullmatch)
 
 
 def label_key_problem(text: str) -> str | None:

@@ -34,14 +34,13 @@ INSTALLERS: Final = frozenset(
     )
 )
 """Programs that start no ranks and no sshd either, but may read variables and write files."""
-_SCRIPT: Final = re.compile(r"\.sh$|/init\.d/")
-_READS_MORE: Final = frozenset((".", "eval", "source"))
+_READS_MORE: Final = shell.SHELLS | {".", "eval", "source"}
 # Files that only define variables and functions for the shell.
 _OF_ENVIRONMENTS: Final = re.compile(r"(?:\.|source) (?:\S*/)?(?:activate|conda\.sh|\.?bashrc|\.?profile|setvars\.sh)")
 
 
 def started_by(container: Container) -> frozenset[str] | None:
-    """The names of the programs without folders; None if the image, a file or a variable may start more programs."""
+    """Names without folders; None if the image, a file or a variable may start more programs."""
     if not container.command:
         return None
     words = shell.unwrapped(container.argv)
@@ -65,14 +64,14 @@ def started_by(container: Container) -> frozenset[str] | None:
 
 
 def _names(command: str) -> frozenset[str] | None:
-    """The program of one command; an empty set for a shell built-in, None if the command may start more programs."""
+    """The program of one command: empty for a shell built-in, None if the command may start more programs."""
     words = command.split()
     while words and words[0] in shell.KEYWORDS:
         del words[0]
     words = shell.without_starters(words)
     name = words[0].rpartition("/")[2]
-    if _OF_ENVIRONMENTS.fullmatch(" ".join(words[:2])):
+    if words[0] in {".", "source"} and _OF_ENVIRONMENTS.fullmatch(" ".join(words[:2])):
         return frozenset(("source",))
-    if "$" in name or name == "''" or name in _READS_MORE or name in shell.SHELLS or _SCRIPT.search(words[0]):
+    if "$" in name or name == "''" or name in _READS_MORE or name.endswith(".sh") or "/init.d/" in words[0]:
         return None
     return frozenset() if words[0] in _BUILT_IN or (not name and command) else frozenset((name,))

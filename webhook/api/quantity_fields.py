@@ -1,6 +1,6 @@
 """All quantities in a pod template that Kubernetes parses."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from webhook.api.pod import DownwardItem, PodTemplate, ResourceFieldRef, ResourceRequirements, Volume
 
@@ -14,52 +14,54 @@ def place(where: Where, name: str) -> str:
     return "".join(map(str, where)) + (f"[{name}]" if name else "")
 
 
-def of_template(template: PodTemplate) -> Iterator[Written]:
+def of_template(template: PodTemplate) -> list[Written]:
+    written: list[Written] = []
     spec = template.spec
     if spec is None:
-        return
+        return written
     for kind, index, container in template.each_container:
         if container.resources is not None:
-            yield from _requirements((".spec.", kind, "[", index, "].resources"), container.resources)
+            _requirements((".spec.", kind, "[", index, "].resources"), container.resources, written)
         for position, variable in enumerate(container.env or ()):
             if variable.value_from is not None and variable.value_from.resource_field_ref is not None:
                 where = (".spec.", kind, "[", index, "].env[", position, "].valueFrom")
-                yield from _field(where, variable.value_from.resource_field_ref)
+                _field(where, variable.value_from.resource_field_ref, written)
     if spec.resources is not None:
-        yield from _requirements((".spec.resources",), spec.resources)
+        _requirements((".spec.resources",), spec.resources, written)
     if spec.overhead:
-        yield (".spec.overhead",), spec.overhead
+        written.append(((".spec.overhead",), spec.overhead))
     for index, volume in enumerate(spec.volumes or ()):
         if volume.empty_dir or volume.ephemeral or volume.downward_api or volume.projected:
-            yield from _volume((".spec.volumes[", index, "]"), volume)
+            _volume((".spec.volumes[", index, "]"), volume, written)
+    return written
 
 
-def _requirements(where: Where, resources: ResourceRequirements) -> Iterator[Written]:
+def _requirements(where: Where, resources: ResourceRequirements, written: list[Written]) -> None:
     if resources.requests:
-        yield (*where, ".requests"), resources.requests
+        written.append(((*where, ".requests"), resources.requests))
     if resources.limits:
-        yield (*where, ".limits"), resources.limits
+        written.append(((*where, ".limits"), resources.limits))
 
 
-def _volume(where: Where, volume: Volume) -> Iterator[Written]:
+def _volume(where: Where, volume: Volume, written: list[Written]) -> None:
     if volume.empty_dir is not None and volume.empty_dir.size_limit is not None:
-        yield (*where, ".emptyDir.sizeLimit"), {"": volume.empty_dir.size_limit}
+        written.append(((*where, ".emptyDir.sizeLimit"), {"": volume.empty_dir.size_limit}))
     claim = volume.ephemeral and volume.ephemeral.volume_claim_template
     if claim and claim.spec and claim.spec.resources:
-        yield from _requirements((*where, ".ephemeral.volumeClaimTemplate.spec.resources"), claim.spec.resources)
+        _requirements((*where, ".ephemeral.volumeClaimTemplate.spec.resources"), claim.spec.resources, written)
     if volume.downward_api is not None:
-        yield from _items((*where, ".downwardAPI"), volume.downward_api.items)
+        _items((*where, ".downwardAPI"), volume.downward_api.items, written)
     for index, source in enumerate((volume.projected and volume.projected.sources) or ()):
         if source.downward_api is not None:
-            yield from _items((*where, ".projected.sources[", index, "].downwardAPI"), source.downward_api.items)
+            _items((*where, ".projected.sources[", index, "].downwardAPI"), source.downward_api.items, written)
 
 
-def _items(where: Where, items: Sequence[DownwardItem] | None) -> Iterator[Written]:
+def _items(where: Where, items: Sequence[DownwardItem] | None, written: list[Written]) -> None:
     for index, item in enumerate(items or ()):
         if item.resource_field_ref is not None:
-            yield from _field((*where, ".items[", index, "]"), item.resource_field_ref)
+            _field((*where, ".items[", index, "]"), item.resource_field_ref, written)
 
 
-def _field(where: Where, reference: ResourceFieldRef) -> Iterator[Written]:
+def _field(where: Where, reference: ResourceFieldRef, written: list[Written]) -> None:
     if reference.divisor is not None:
-        yield (*where, ".resourceFieldRef.divisor"), {"": reference.divisor}
+        written.append(((*where, ".resourceFieldRef.divisor"), {"": reference.divisor}))

@@ -40,7 +40,7 @@ def _started_by(names: str, valued: str | None, following: str) -> str:
     return f"(?:{names}){options}{following}"
 
 
-_STARTER: Final = rf"(?:[^\s;&|()]*/)?(?:{'|'.join(_started_by(*each) for each in _STARTERS)})"
+_STARTER: Final = rf"(?:[^\s;&|()]*/)?(?:{'|'.join(_started_by(*starter) for starter in _STARTERS)})"
 STARTS: Final = rf"(?:(?:{_STARTER}|[A-Za-z_]\w*=[^\s;&|()]*)[ \t]+)*+"
 """Programs that start another program, with their options, and assignments before a command."""
 _STARTS: Final = re.compile(STARTS)
@@ -99,13 +99,13 @@ def unwrapped(argv: Sequence[str]) -> Sequence[str]:
 
 
 def without_starters(words: list[str]) -> list[str]:
-    """The words of a command without leading programs that only start another program; never empty."""
+    """The words without leading programs that only start another program; never empty."""
     return words if words and not _is_starter(words[0]) else _STARTS.sub("", f"{' '.join(words)} ", count=1).split(" ")
 
 
 def _is_starter(word: str) -> bool:
-    """Whether STARTS may match a command with this first word."""
-    return word.rpartition("/")[2] in _NAMES_OF_STARTERS or "=" in word
+    """STARTS may match a command with this first word."""
+    return "=" in word or word.rpartition("/")[2] in _NAMES_OF_STARTERS
 
 
 def plain(script: str) -> str:
@@ -114,7 +114,7 @@ def plain(script: str) -> str:
 
 
 def has_here_document(script: str) -> bool:
-    """Whether the script has a here-document. The lines of a here-document may not be commands."""
+    """Lines of a here-document may not be commands."""
     return "<<" in script and "<<" in script.replace("<<<", "")
 
 
@@ -134,7 +134,7 @@ def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
 
 
 def words(script: str, position: int, limit: int) -> tuple[list[str], int]:
-    """The words of one command, and their end: the position of an operator, a line end, or an expansion."""
+    """The words of one command, and their end: an operator, a line end, or an expansion."""
     command_words = []
     while match := _WORD.match(script, position, limit):
         position = match.end()
@@ -144,7 +144,7 @@ def words(script: str, position: int, limit: int) -> tuple[list[str], int]:
 
 
 def is_plain(value: str) -> bool:
-    """Whether a shell leaves the value unchanged."""
+    """A shell leaves the value unchanged."""
     return _PLAIN.fullmatch(value) is not None
 
 
@@ -152,7 +152,7 @@ class Variables:
     """Variables that have the same value throughout a script."""
 
     def __init__(self, script: str, env: Mapping[str, str | None], *, complete: bool) -> None:
-        """`env` are the container's variables, with None for unknown values. Without `complete` there may be more."""
+        """`env` has None for unknown values. Without `complete` the container may have more variables."""
         self._env = env
         # The script may assign a value where it contains the name without a dollar sign.
         self._written = Counter(_NAME.findall(script))
@@ -167,7 +167,7 @@ class Variables:
                     self._values[name] = assignment.end(), value or env.get(name, default if complete else None)
 
     def replaced(self, word: str, position: int) -> str:
-        """The word with variables replaced by their values at this position in the script."""
+        """The word with the values of variables at this position in the script."""
         return VARIABLE.sub(lambda reference: self._value(reference, position), word)
 
     def _value(self, reference: re.Match[str], position: int) -> str:
@@ -179,5 +179,5 @@ class Variables:
         return default[1] if default and self.is_unset(name) else reference[0]
 
     def is_unset(self, name: str) -> bool:
-        """Whether neither the script nor the container sets the variable."""
+        """Neither the script nor the container sets the variable."""
         return self._complete and name not in self._env and not self._written[name]

@@ -54,9 +54,9 @@ _TELLS: Final = re.compile(r"\s-[46DdeqrR]*[GQTVit]|[$`]")
 
 
 def port(job: MPIJob, default: int | None) -> int | None:
-    """The port of sshd; `default` if sshd runs with its usual configuration, None if the port is unknown.
+    """`default` if sshd runs with its usual configuration, None if the port is unknown.
 
-    The port is set by sshd's options, the worker's `ports`, or the launcher's options for ssh.
+    sshd's options, the worker's `ports` or the launcher's options for ssh set the port.
     """
     if job.worker is None or not job.worker.template.containers:
         return None
@@ -71,7 +71,7 @@ def port(job: MPIJob, default: int | None) -> int | None:
 
 
 def starts(container: Container) -> bool:
-    """Whether the container's command starts sshd. Without a command, the image is assumed to start sshd."""
+    """Without a command, the image is assumed to start sshd."""
     return not container.argv or _CALL.search(text(container)) is not None
 
 
@@ -84,15 +84,14 @@ class Call(NamedTuple):
 
     @property
     def in_foreground(self) -> bool:
-        """Whether the options keep sshd in the foreground."""
         return _STAYS.search(self.options) is not None
 
 
 def calls(container: Container) -> tuple[Sequence[Call], Call | None]:
     """All starts of sshd in the container's command or shell script, and the last command if it starts sshd.
 
-    The second value is None if the last command is, or may be, a different program. Without a command the image decides
-    how `args` are used, so only a shell script in `args` is read.
+    The second value is None if the last command may be another program. Without a command the image decides how `args`
+    are used, so only a shell script in `args` is read.
     """
     argv = shell.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
@@ -103,8 +102,8 @@ def calls(container: Container) -> tuple[Sequence[Call], Call | None]:
     if "sshd" not in script or shell.has_here_document(script):
         return [], None
     script = _GROUP_INSTEAD.sub("|| false", _QUOTED.sub("''", shell.plain(script)))
-    commands = [each for each in _COMMAND.finditer(script) if each[1].strip()]
-    sshd_calls = [_call(*each.groups()) for each in commands]
+    commands = [command for command in _COMMAND.finditer(script) if command[1].strip()]
+    sshd_calls = [_call(*command.groups()) for command in commands]
     last, instead = None, False
     for call, command in zip(sshd_calls, commands, strict=True):
         # The command after || runs only if sshd fails.
@@ -119,16 +118,17 @@ def ends_in(container: Container) -> bool:
 
 
 def _call(command: str, end: str) -> Call | None:
-    """The start of sshd by this command; None if it is in parentheses, or if sshd only prints something and ends."""
+    """None if the command is in parentheses, or if sshd only prints something and ends."""
     match = _SSHD.match(command)
     if match is None or end in {"(", ")", "|"}:
         return None
-    options = shell.REDIRECTION.sub(" ", command[match.end() :])
+    options = command[match.end() :]
+    if "<" in options or ">" in options:
+        options = shell.REDIRECTION.sub(" ", options)
     return None if _TELLS.search(options) else Call((match[1] or "")[:1] in {"/", "$", "~"}, options, end == "&")
 
 
 def text(container: Container) -> str:
-    """The container's command and arguments as one text."""
     return " ".join(container.argv)
 
 
@@ -138,8 +138,8 @@ def _in_options(text: str) -> int | None:
 
 
 def _declared(container: Container) -> int | None:
-    ports = [one for one in container.ports or () if one.protocol in {None, "TCP"}]
-    numbers = [one.container_port for one in ports if one.name in NAMES or one.container_port in USUAL]
+    ports = [port for port in container.ports or () if port.protocol in {None, "TCP"}]
+    numbers = [port.container_port for port in ports if port.name in NAMES or port.container_port in USUAL]
     return _valid(numbers[0]) if len(numbers) == 1 and numbers[0] is not None else None
 
 
@@ -150,9 +150,9 @@ def _options_of_ssh(job: MPIJob) -> Iterator[str]:
         if any(name in command_line for name in _PARAMETERS):
             for call in job.mpirun_calls:
                 yield from (value for name, value in mca.parameters(call.words) if name in _PARAMETERS)
-        own = [one for one in container.env or () if one.name in SSH_OPTIONS]
+        own = [variable for variable in container.env or () if variable.name in SSH_OPTIONS]
         overwritten = operator_env.values(LAUNCHER, job) if own else ()
-        yield from (one.value or "" for one in own if one.name not in overwritten)
+        yield from (variable.value or "" for variable in own if variable.name not in overwritten)
 
 
 def _valid(number: int) -> int | None:

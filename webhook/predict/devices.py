@@ -111,11 +111,13 @@ def _by_patterns(_: PodTemplate, __: Context) -> dict[tuple[str, ...], Devices]:
 
 
 def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
+    requested, claims = ctx.once(_requested, template), _claims(template)
+    if not requested and not claims:
+        return Devices()
     resources = names(patterns, ctx)
-    requested = accelerators.extended_resources(container for _, container in asking(template, ctx))
-    matching = any(accelerators.is_accelerator(name, resources) for name in requested)
+    matching = [name for name in requested if accelerators.is_accelerator(name, resources)]
     extended = _extended(template, resources) if matching else 0
-    if not _claims(template):
+    if not claims:
         return Devices(extended, extended, extended)
     claimed = list(_claimed(template, patterns, ctx))
     most = [request.most for request in claimed]
@@ -125,6 +127,10 @@ def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> D
         requested=extended + sum(request.requested for request in claimed),
         by_claim=any(request.least != 0 or request.most != 0 for request in claimed),
     )
+
+
+def _requested(template: PodTemplate, ctx: Context) -> set[str]:
+    return accelerators.extended_resources([container for _, container in asking(template, ctx)])
 
 
 def _extended(template: PodTemplate, resources: tuple[str, ...]) -> int:

@@ -1,9 +1,8 @@
-"""The rules: one module each, loaded automatically. A rule is an id, settings, a docstring and one pure function.
+"""Rules: one module each, loaded automatically. A rule is an id, settings, and one pure function.
 
-`mpijob-webhook explain` and the reference show the docstring of a rule's module; its first line is the summary. A rule
-reads the job with the operator's defaults applied and yields violations. The policy decides which of them reject the
-job. Predictions of the cluster's reaction come from `webhook.predict`. A rule does not depend on the results of other
-rules or on injections.
+The docstring of a rule's module is its documentation for users; the first line is the summary. A rule reads the job
+with the operator's defaults and yields violations. The policy decides which violations reject the job. A rule does not
+depend on injections or on the results of other rules.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from webhook.kit.settings import Action, RuleSettings
 
 
 class CauseReason(StrEnum):
-    """Kubernetes' CauseType: the kind of fault, for programs (apimachinery `meta/v1/types.go`)."""
+    """Kubernetes' CauseType (apimachinery `meta/v1/types.go`)."""
 
     INVALID = "FieldValueInvalid"
     REQUIRED = "FieldValueRequired"
@@ -32,15 +31,14 @@ class CauseReason(StrEnum):
 
 
 class Degree(msgspec.Struct, frozen=True):
-    """How bad a fault is. An update that makes the fault smaller is admitted, although the message differs."""
+    """How bad a fault is. An update that makes the fault smaller is admitted."""
 
     of: str
-    """Identifies the fault within the rule: the same text before and after an update."""
+    """Identifies the fault within the rule, before and after an update."""
     amount: int | frozenset[str] | Mapping[str, int]
-    """The excess over a limit (larger is worse), the set of wrong values, or the excess over each of several limits."""
+    """The excess over a limit, the wrong values, or the excess over each of several limits."""
 
     def is_within(self, other: "Degree") -> bool:
-        """Whether this degree is at most as bad as `other`."""
         if isinstance(self.amount, frozenset):
             return isinstance(other.amount, frozenset) and self.amount <= other.amount
         if isinstance(self.amount, Mapping):
@@ -59,15 +57,15 @@ class Violation:
     fix: str
     reason: CauseReason = CauseReason.INVALID
     advisory: bool = False
-    """Whether the fault is only likely: it is then at most a warning, whatever the action of the rule."""
+    """The fault is only likely: at most a warning, whatever the action of the rule."""
     audit_only: bool = False
-    """Whether the violation is only for the audit log: the user does not see it."""
+    """Only for the audit log: the user does not see the violation."""
     of_lines: bool = False
-    """Whether the rule wrote the line ends in message and fix; otherwise they come from the user's text."""
+    """The rule wrote the line ends in message and fix; otherwise they come from the user's text."""
     degree: Degree | None = field(default=None, compare=False)
-    """How bad the fault is. If this is None, two violations are the same fault only if their texts are equal."""
+    """If None, two violations are the same fault only if their texts are equal."""
     follows: str = field(default="", compare=False)
-    """A field: if another rule has a violation at this field, its fix also fixes this violation. Empty for none."""
+    """A field: another rule's fix at this field also fixes this violation. Empty for none."""
 
     @property
     def ceiling(self) -> Action:
@@ -82,7 +80,7 @@ Check = Callable[[MPIJob, S, Context], Iterator[Violation]]
 
 
 def not_allowed(path: str, value: str, allowed: Sequence[str], *, default: str) -> Violation:
-    """A valid value that the policy does not allow; `default` is the operator's default."""
+    """`default` is the operator's default."""
     return Violation(
         path,
         f'"{value}" is not allowed here (the default is "{default}")',
@@ -96,6 +94,16 @@ def shortened(text: str, limit: int = 100) -> str:
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
+def number_of(count: int, noun: str) -> str:
+    """`1 GPU`, `2 GPUs`"""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def first_of(texts: Sequence[str], limit: int) -> str:
+    """A list of up to `limit` texts for a message, with `...` for the others."""
+    return ", ".join(texts[:limit]) + (", ..." if len(texts) > limit else "")
+
+
 class Rule(msgspec.Struct, frozen=True):
     """A registered rule; `check` sees the job with the operator's defaults applied and must not change it."""
 
@@ -104,12 +112,12 @@ class Rule(msgspec.Struct, frozen=True):
     check: Callable[[MPIJob, Any, Context], Iterator[Violation]]
     since: str
     admits: Callable[[Any], Admitted] = lambda _: ANYTHING
-    """The numbers of workers, accelerators and slots that the rule admits with these settings."""
+    """The numbers of workers, accelerators and slots that the rule admits."""
     importance: Importance = Importance.HARMS
     reserves: Callable[[MPIJob, Context], Reservation | None] | None = None
     """What a job uses of the quotas that the rule checks, for a policy in which the rule rejects jobs."""
     plugin: str = ""
-    """The plug-in that has the rule; empty for a rule of this package."""
+    """The plug-in with the rule; empty for a rule of this package."""
 
     @property
     def documentation(self) -> tuple[str, str]:
@@ -131,8 +139,7 @@ def rule(
 ) -> Callable[[Check[S]], Check[S]]:
     """Register the decorated function as the rule `rule_id`, which exists since version `since`.
 
-    A rule that limits the workers, their accelerators or slots returns the limits in `admits`, so that other rules
-    suggest only sizes within them.
+    `admits` returns the rule's limits for workers, accelerators and slots: other rules suggest only sizes within them.
     """
 
     def register(check: Check[S]) -> Check[S]:

@@ -1,23 +1,20 @@
 """The cluster's nodes, if empty, could hold each pod of the job, and all pods together.
 
-The requests of one pod (accelerators, cpu, memory and all others) are compared with what nodes offer. The pod's
-nodeSelector and required node affinity are compared with the nodes' labels, and its tolerations with the nodes' taints.
-Cordoned, starting and temporarily missing nodes are included. Current free capacity is ignored, and so are labels that
-differ on every node, such as `kubernetes.io/hostname`. If no node has a device at all, the other resources of the pod
-are not checked: nodes with that device might have more of them.
+The rule compares one pod's requests (accelerators, cpu, memory and all others), nodeSelector, required node affinity
+and tolerations with the resources, labels and taints of the nodes. Cordoned, starting and temporarily missing nodes are
+included. Free capacity is ignored, and so are labels that differ on every node, such as `kubernetes.io/hostname`. If no
+node has a device, the pod's other resources are not checked.
 
-All workers together, with a launcher that is one of them, are compared with all nodes that match. If these nodes cannot
-hold the whole job, it starts in part and holds its GPUs for ever. This check is left out if nodes may be added: by
-Karpenter, or for a queue of Kueue with admission checks.
+All workers, and a launcher that is a worker, must fit on the matching nodes together. Otherwise part of the job starts
+and holds its GPUs for ever. This check is left out if Karpenter, or an admission check of the job's queue, may add
+nodes.
 
-Tolerations are not compared if they are added later: by the flavors of Kueue for a queued job, or by a RuntimeClass.
-The setting `toleratedTaints` names the taints for which other webhooks add tolerations. In a cluster without any node
-nothing is checked.
+Tolerations are not compared if a RuntimeClass may add some, or Kueue's flavors for a queued job. The setting
+`toleratedTaints` names taints for which other webhooks add tolerations. Nothing is checked in a cluster without nodes.
 
-A violation is a warning, because nodes may be added, or get labels and devices. With `autoscaled: false` no nodes are
-added automatically: then a pod that requests more of a resource than any node has is rejected, and so is a job that all
-nodes together cannot hold. The violation stays a warning for a queued job, for which Kueue may provision nodes, and in
-a cluster with nodes made by Karpenter.
+A violation is a warning, because nodes may change. With `autoscaled: false` a job is rejected if a pod requests more of
+a resource than any node has, or if all nodes together cannot hold the job. The violation stays a warning for a queued
+job, for which Kueue may provision nodes, and in a cluster with nodes made by Karpenter.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -54,7 +51,7 @@ from webhook.predict.scheduler import (
     requirement_met,
 )
 from webhook.predict.sizes import Sizes, fewer_workers
-from webhook.rules import CauseReason, Degree, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, first_of, rule
 from webhook.rules.limits import MAX_LISTED_SHAPES, MAX_SHOWN_KINDS
 
 Shapes = Collection[NodeShape]
@@ -67,7 +64,7 @@ class Settings(RuleSettings):
 
     autoscaled: bool | None = Field(
         None,
-        description="Whether nodes of other kinds may be added when pods wait. true: a violation is only audited; "
+        description="Nodes of other kinds may be added when pods wait. true: a violation is only audited; "
         "false: a request for more than any node has is rejected; null (unknown): a violation is at most a warning.",
     )
     tolerated_taints: tuple[str, ...] = Field(
@@ -83,7 +80,6 @@ class Settings(RuleSettings):
 
 @rule("accelerator-available", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Compares one pod of each role with each shape of nodes, then all workers with all nodes."""
     shapes = node_shapes(ctx.view)
     if not shapes:
         return
@@ -92,9 +88,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         requests = {
             name: amount
             for name, amount in pods.requests.items()
-            if not (
-                backed(name, ctx) or (settings.ignored_resources and is_accelerator(name, settings.ignored_resources))
-            )
+            if not (backed(name, ctx) or is_accelerator(name, settings.ignored_resources))
         }
         pod_demands = demands(pods.template, requests, _tolerations(job, pods, settings))
         if fits(pod_demands, shapes):
@@ -110,12 +104,12 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 def _together(
     job: MPIJob, pod_demands: tuple[Demand, ...], settings: Settings, ctx: Context, *, launcher: bool
 ) -> Iterator[Violation]:
-    """All nodes, if empty, cannot hold all workers, and the `launcher` if it is a worker too."""
+    """`launcher`: the launcher is a worker too."""
     capacity = 0
     for shape, count in counted_shapes(ctx.view):
-        each = pods_per_node(pod_demands, shape)
-        capacity += (each or 0) * count
-        if each is None or capacity >= job.workers + launcher:
+        pods_of_node = pods_per_node(pod_demands, shape)
+        capacity += (pods_of_node or 0) * count
+        if pods_of_node is None or capacity >= job.workers + launcher:
             return
     sizes = Sizes.of(job, ctx)
     pods = f"{job.workers + 1} pods" if launcher else f"{job.workers} workers"
@@ -132,31 +126,28 @@ def _together(
 
 
 def _nodes_may_come(job: MPIJob, ctx: Context) -> bool:
-    """Whether nodes may be added, by Karpenter or by an admission check of the job's queue."""
     name = job.labels.get(QUEUE_NAME)
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name else None
     return bool(name and (queue is None or queue.checks)) or _by_karpenter(ctx)
 
 
 def _causes(all_lacks: list[Lack]) -> list[Lack]:
-    """What to report: without other resources if a device is missing, because its nodes might have more of them."""
+    """Other resources are left out if a device is missing: nodes with the device may have more of them."""
     devices = [lack for lack in all_lacks if _is_missing_device(lack)]
     return [lack for lack in all_lacks if lack in devices or not (devices and isinstance(lack.demand, Room))]
 
 
 def _is_missing_device(lack: Lack) -> bool:
-    """Whether no node has the device."""
     demand = lack.demand
     return isinstance(demand, Room) and "/" in demand.resource and lack.everywhere and not _most(demand, lack.near)
 
 
 def _most(demand: Room, near: Shapes) -> Quantity:
-    """The largest amount of the resource on one node."""
     return max(shape.allocatable.get(demand.resource, Quantity(0)) for shape in near)
 
 
 def _tolerations(job: MPIJob, pods: JobPods, settings: Settings) -> list[Toleration] | None:
-    """The tolerations of the pods; None if Kueue or a RuntimeClass may add others."""
+    """None if Kueue or a RuntimeClass may add tolerations."""
     spec = pods.template.spec
     if QUEUE_NAME in job.labels or (spec is not None and spec.runtime_class_name):
         return None
@@ -194,7 +185,7 @@ def _violation(job: MPIJob, pods: JobPods, lack: Lack, settings: Settings, ctx: 
 
 
 def _is_certain(job: MPIJob, lack: Lack, settings: Settings, ctx: Context) -> bool:
-    """Whether nodes certainly have too little: no nodes may be added, also not by Kueue for a queued job."""
+    """No nodes may be added, also not by Kueue for a queued job."""
     demand = lack.demand
     if settings.autoscaled is not False or QUEUE_NAME in job.labels:
         return False
@@ -208,7 +199,6 @@ def _by_karpenter(ctx: Context) -> bool:
 
 
 def _spread(job: MPIJob, pods: JobPods, room: Room, most: Quantity, ctx: Context) -> str:
-    """The fix to spread the accelerators over more workers, if that size fits and every rule admits it."""
     sizes = Sizes.of(job, ctx)
     if pods.role != WORKER or (room.resource, quantity.whole(room.amount)) != (sizes.resource, sizes.own.gpus):
         return ""
@@ -220,7 +210,7 @@ def _spread(job: MPIJob, pods: JobPods, room: Room, most: Quantity, ctx: Context
 
 
 def _parts(resource: str, amount: int, ctx: Context) -> int:
-    """The number of pods with this amount of the device that all nodes together could hold."""
+    """Pods with this amount of the device that all nodes together could hold."""
     return sum(
         quantity.whole(shape.allocatable.get(resource, Quantity(0))) // amount * count
         for shape, count in counted_shapes(ctx.view)
@@ -231,8 +221,8 @@ def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tup
     name = demand.resource
     if most := _most(demand, near):
         had = quantity.format(most)
-        each = "the launcher" if role == LAUNCHER else "each worker"
-        fix = f"Request {had} {name} or less for {each}, overhead and sidecars included."
+        pod = "the launcher" if role == LAUNCHER else "each worker"
+        fix = f"Request {had} {name} or less for {pod}, overhead and sidecars included."
         return f"{_shown(demand.amount)} {name}, but {node} has more than {had}", fix
     other = _meant(name, ctx)
     fix = f"Use {other} instead of {name}." if other else "Check its name and the nodes."
@@ -240,7 +230,7 @@ def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tup
 
 
 def _meant(name: str, ctx: Context) -> str | None:
-    """The device of the nodes with the closest name; None if a well-known name is equal or closer."""
+    """None if a well-known name is as close or closer."""
     devices = {device for shape in node_shapes(ctx.view) for device in shape.allocatable if "/" in device}
     if name in devices or is_accelerator(name, DEFAULT_ACCELERATORS):
         return None
@@ -249,7 +239,6 @@ def _meant(name: str, ctx: Context) -> str | None:
 
 
 def _shown(amount: Quantity) -> str:
-    """The amount, rounded if the exact text is long."""
     exact = quantity.format(amount)
     if len(exact) <= MAX_LISTED_SHAPES:
         return exact
@@ -261,7 +250,7 @@ def _label(key: str, value: str, near: Shapes, node: str, ctx: Context) -> tuple
     values = _values(key, near)
     if values:
         return f'{node} has "{value}", but {_listed(values)}', _one_of(values)
-    other = ctx.closest_name(key, lambda: sorted({other for shape in near for other in shape.labels}))
+    other = ctx.closest_name(key, lambda: sorted({label for shape in near for label in shape.labels}))
     return f"{node} has this label", f"Use {other}." if other else "Remove it, or label the nodes."
 
 
@@ -272,10 +261,11 @@ def _affinity(demand: Affinity, near: Shapes, node: str) -> tuple[str, str]:
         return "selects no node, because it has no conditions", "Write some, or remove it."
     if len(demand.terms) > 1:
         return f"{node} satisfies one of its {len(demand.terms)} terms", fix
-    for one in demand.terms[0].match_expressions or ():
-        if not any(requirement_met(one, shape) for shape in near):
-            condition = f"{one.key} {one.operator} {_listed(one.values or [])}".rstrip()
-            return f"{node} has {condition}", _one_of(_values(one.key, near)) or "Remove it, or label the nodes."
+    for requirement in demand.terms[0].match_expressions or ():
+        if not any(requirement_met(requirement, shape) for shape in near):
+            condition = f"{requirement.key} {requirement.operator} {_listed(requirement.values or [])}".rstrip()
+            fix = _one_of(_values(requirement.key, near)) or "Remove it, or label the nodes."
+            return f"{node} has {condition}", fix
     return f"{node} satisfies all its conditions", fix
 
 
@@ -290,4 +280,4 @@ def _one_of(values: list[str]) -> str:
 
 
 def _listed(values: Sequence[str]) -> str:
-    return ", ".join(values[:MAX_SHOWN_KINDS]) + (", ..." if len(values) > MAX_SHOWN_KINDS else "")
+    return first_of(values, MAX_SHOWN_KINDS)

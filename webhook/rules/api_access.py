@@ -1,10 +1,11 @@
 """Pods have a token for the Kubernetes API only if they name a service account.
 
-The injection of the same name keeps the token from pods that name no account. This rule reports pods that get a token
-nevertheless, because the injection is off or skipped, a controller owns the job, or `automountServiceAccountToken` is
-true without an account. Nothing is reported if the ServiceAccount `default` gives its pods no token. A projected volume
-with a `serviceAccountToken` is reported too, for any audience. A token in a Secret of the namespace is not seen. Pods
-that need the API should name a `serviceAccountName`, even `default`, with no more permissions than they need.
+The injection of the same name keeps the token from other pods. This rule reports pods that still get a token: the
+injection is off or skipped, a controller owns the job, or `automountServiceAccountToken` is true without an account.
+Nothing is reported if the ServiceAccount `default` gives its pods no token. A projected volume with a
+`serviceAccountToken` is reported for any audience. A token in a Secret of the namespace is not seen.
+
+Pods that need the API should name a `serviceAccountName`, even `default`, with no more permissions than they need.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,6 @@ class Settings(WarningRuleSettings):
 
 @rule("api-access", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """For each template without a named account: its API token, then tokens in volumes."""
     for _, path, replica in job.replicas():
         pod = replica.template.spec
         if pod is None or pod.service_account_name or pod.service_account:

@@ -1,15 +1,14 @@
 """The names that the operator needs for a job's own objects are free.
 
-For a job `train` the operator creates a Service `train`, a ConfigMap `train-config`, a Job `train-launcher` and Pods
+For a job `train` the operator creates a Service `train`, a ConfigMap `train-config`, a Job `train-launcher`, and Pods
 `train-worker-0` and so on. If an object of another owner has one of these names, the operator reports
-`ErrResourceExists`, creates no pods, and retries for ever: the job has no status and never starts. So this rule rejects
-the job.
+`ErrResourceExists`, creates no pods, and retries for ever.
 
-An object that will soon be deleted is only a warning: it is being deleted, or it belongs to a former job of the same
-name and the garbage collector removes it. A taken name of a suspended job's worker is a warning too, because the
-operator creates workers only when the job is resumed. Pods without the label `training.kubeflow.org/job-name`, such as
-the pods of a StatefulSet `train-worker`, are checked as well, except while this service has not yet listed them after
-its start. The operator also needs the Secret `train-ssh`, but this service may not read Secrets.
+The violation is a warning if the object is being deleted, or belongs to a former job of the same name. A taken name of
+a worker is a warning for a suspended job, because the operator creates workers only when the job is resumed. Pods
+without the label `training.kubeflow.org/job-name`, such as pods of a StatefulSet `train-worker`, are checked once the
+service has listed them after its start. The Secret `train-ssh` is not checked, because this service may not read
+Secrets.
 """
 
 from collections.abc import Iterator, Mapping
@@ -41,7 +40,6 @@ class Settings(RuleSettings):
 
 @rule("child-names", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The Service, the ConfigMap, the Job, and the first pod with a worker's name."""
     name, namespace = job.metadata.name, ctx.namespace
     if not name or not job.managed_here:
         return
@@ -53,13 +51,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield from _taken(job, resource.kind, child)
     for pods in (ctx.view.within(PODS, namespace), ctx.view.within(OTHER_PODS, namespace)):
         for pod in () if pods is UNKNOWN else _workers(job, namespace, pods):
-            if found := next(_taken(job, "Pod", pod, later=job.suspended), None):
-                yield found
+            if violation := next(_taken(job, "Pod", pod, later=job.suspended), None):
+                yield violation
                 return
 
 
 def _workers(job: MPIJob, namespace: str, pods: Mapping[ByNamespace, Owned]) -> Iterator[Owned]:
-    """The pods with the names of the job's workers; `pods` are all pods of the namespace."""
+    """`pods` are all pods of the namespace."""
     prefix = job.metadata.name + WORKER_INFIX
     if job.workers <= len(pods):
         keys = ((namespace, f"{prefix}{index}") for index in range(job.workers))
@@ -72,7 +70,7 @@ def _workers(job: MPIJob, namespace: str, pods: Mapping[ByNamespace, Owned]) -> 
 
 
 def _taken(job: MPIJob, kind: str, child: Owned, *, later: bool = False) -> Iterator[Violation]:
-    """A violation if `child` is not the job's own object; `later`: the operator does not need the name yet."""
+    """`later`: the operator does not need the name yet."""
     owner = child.owner
     if owner is not None and owner.uid and owner.uid == job.metadata.uid:
         return

@@ -1,7 +1,7 @@
 """The platform allows the job's `cleanPodPolicy`, which says what happens to the pods when the job ends.
 
-`Running` deletes pods that still run and `All` deletes all pods. With `None` the workers keep running, and keep their
-GPUs, until the job is deleted. The operator's default is `None`.
+`Running` deletes pods that still run, and `All` deletes all pods. With `None`, the operator's default, the workers keep
+running, and keep their GPUs, until the job is deleted.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class Settings(RuleSettings):
 
 @rule("clean-pod-policy", Settings, since="0.1", importance=Importance.MINOR)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Values that the operator does not know are left to the rule `upstream-contract`."""
+    """The rule `upstream-contract` reports unknown values."""
     value = job.run_policy.clean_pod_policy
     if value in CLEAN_POD_POLICIES and value not in settings.allowed:
         yield not_allowed("spec.runPolicy.cleanPodPolicy", value, settings.allowed, default="None")

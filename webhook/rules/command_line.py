@@ -1,46 +1,43 @@
 """Commands of containers can start their program, and mpirun gets a number of ranks and a program.
 
 No shell reads a container's `command`. With `command: ["mpirun -np 4 train"]` the node looks for a program with this
-whole text as its name, and starts nothing. With `["mpirun", "-np 4", "train"]` mpirun rejects the word `-np 4`, which
-is not an option. A shell without `-c` reads a command line as the name of a file. With `["bash", "-c", "mpirun",
-"-np", "4", "train"]` bash runs `mpirun` alone: only the word after `-c` is the script. `cd`, `export`, `A=B` in front
-of a program, `&&`, `|` and `>` have no effect without a shell.
+whole text as its name. With `["mpirun", "-np 4", "train"]` mpirun rejects the word `-np 4`. `cd`, `export`, `A=B` in
+front of a program, `&&`, `|`, `>` and `$NP` have no effect. A shell without `-c` reads a command line as the name of a
+file. With `["bash", "-c", "mpirun", "-np", "4", "train"]` bash runs `mpirun` alone: only the word after `-c` is the
+script. A script that ends with `&` ends at once, and its container too.
 
-`$NP` in a command is not replaced without a shell, and empty if neither the script nor `env` sets it. Kubernetes itself
-replaces `$(NP)` by a variable of the container. Without such a variable a shell runs a program `NP`. A script that ends
-with `&` ends at once, and its container with it.
+`$NP` in a script is empty if neither the script nor `env` sets it. Kubernetes replaces `$(NP)` by a variable of the
+container. Without this variable a shell runs a program `NP`.
 
-Without a `command` the words in `args` go to the image's entry point, which may use them in any way. So they are
-checked only if they begin with a shell, such as `bash -c`. Words that only start another program, such as `env A=B`,
-`tini --`, `timeout 1h`, `time -v`, `nice`, `numactl`, `conda run -n NAME` and `su USER -c`, are ignored: the program
-after them is checked.
+The words in `args` without a `command` are checked only if they begin with a shell. Programs that only start another
+program are skipped, such as `env A=B`, `tini --`, `timeout 1h`, `conda run -n NAME` and `su USER -c`.
 
-mpirun needs a program after its options. If a line of a script lacks its `\\` at the end, mpirun fails, and the next
-line runs once, on the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt. `srun`
-belongs to Slurm, and `cd` is a word of the shell, which mpirun cannot start.
+mpirun needs a program after its options. If a line of a script lacks its `\\` at the end, the next line runs once, on
+the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt. `srun` belongs to Slurm,
+and mpirun cannot start `cd`.
 
-mpirun fails at once with an option of another MPI than `mpiImplementation`: `-x` and `--allow-run-as-root` belong to
-Open MPI, `-genv`, `-ppn` and `mpiexec.hydra` to Intel MPI and MPICH. If the image has another MPI than
-`mpiImplementation`, such as Intel MPI in upstream's `mpi-pi:intel`, mpirun finds no hostfile and runs all ranks on the
-launcher.
+mpirun fails with an option of another MPI than `mpiImplementation`: `-x` and `--allow-run-as-root` belong to Open MPI,
+`-genv`, `-ppn` and `mpiexec.hydra` to Intel MPI and MPICH. If the image has another MPI, such as upstream's
+`mpi-pi:intel`, all ranks run on the launcher.
 
-sshd starts itself again for each connection, so it starts only if it is called by its absolute path. Without `-D`, or
-followed by `&`, it runs in the background, and the container ends unless another program follows.
+sshd must be called by its absolute path, because it starts itself again for each connection. Without `-D`, or followed
+by `&`, sshd runs in the background, and the container ends unless another program follows. `ssh-keygen` cannot write
+the key, which the job has.
 
-`-np eight` and `-np -1` are not numbers of ranks. Open MPI 4 rejects both; Open MPI 5, MPICH and Intel MPI fail or
-start an arbitrary number of ranks. `-np 0` is an error, except for Open MPI, which starts a rank for each slot.
+`-np eight` and `-np -1` are not numbers of ranks. Open MPI 4 rejects both; other MPIs fail or start an arbitrary number
+of ranks. `-np 0` means a rank for each slot with Open MPI, and is an error with other MPIs.
 
 Some arguments make the program fail. The point-to-point tests of OSU, such as `osu_latency`, need exactly two ranks.
 `--nprow` times `--npcol` of HPL cannot exceed the ranks, nor `torchrun --nproc_per_node` the GPUs of a worker. Only
 GROMACS without MPI has `-ntmpi`. `--mca plm slurm` needs Slurm, which no pod has.
 
-The program that mpirun starts, or its script, must be on the workers: a volume that only the launcher mounts is
-reported, as is a program in a ConfigMap whose files are not executable. `ssh-keygen` cannot write the key, which the
-job has at `sshAuthMountPath`. `sshd -d` ends after one connection. A pod cannot run `docker` or `singularity`, and has
-no variables of Slurm or PBS. Python, deepspeed and torchrun get `--epochs 3` in one word as one argument.
+The program that mpirun starts, or its script, must not be in a volume that only the launcher mounts. A program in a
+ConfigMap must be executable. `sshd -d` ends after one connection. A
+pod cannot run `docker` or `singularity`, and has no variables of Slurm or PBS. Python, deepspeed and torchrun get
+`--epochs 3` in one word as one argument.
 
 The job is rejected if the launcher's command is an `mpirun` of Open MPI with a negative number, or with an option and
-its value in one word. Other faults are a warning, because the image is unknown here.
+its value in one word. Other faults are warnings, because the image is unknown.
 """
 
 import json
@@ -72,7 +69,7 @@ from webhook.rules.limits import (
 )
 
 _NUMBER: Final = re.compile(r"\d{1,9}", re.ASCII)
-# A shell expands these, or Kubernetes replaces a variable there.
+# A shell expands these, and Kubernetes replaces variables after `$`.
 _EXPANDED: Final = re.compile(r"[$`]")
 _BLANKS: Final = " \t\r\n"
 # An argument that is only a reference. The interpreters below use `$(...)` themselves.
@@ -85,17 +82,17 @@ _OF_SHELLS: Final = re.compile("HOME|HOSTNAME|PATH|PWD|USER|(?:OMPI|PMIX?)_.*")
 # Variables that Kubernetes adds for the namespace's Services.
 _OF_SERVICES: Final = re.compile(r"_SERVICE_HOST\Z|_SERVICE_PORT|_PORT(?:_|\Z)")
 _PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
-# A script that reads its arguments. The first pattern, which begins with a fixed character, is much faster.
+# A script that reads its arguments, in two patterns: the first is much faster.
 _ARGUMENT: Final = re.compile(r"\$\{?[@*#!\d]")
 _POSITIONAL: Final = re.compile(r"\b(?:shift|getopts|source)\b|\bfor\s++\w++\s*+(?:;|do\b)|(?:^|[\n;&|])[ \t]*+\.\s")
-# Images with a known MPI: upstream's images, and Intel's.
+# Images with a known MPI.
 _IMAGE: Final = re.compile(r"(?:^|/)(?:mpioperator/(?:mpi-pi:)?(openmpi|intel|mpich)|intel/(?:oneapi-)?hpckit)\b")
 _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
 # Options of Open MPI that some releases of MPICH have too.
 _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
 _OF_A_SHELL: Final = re.compile(r"(?:[.]|cd|export|set|source|ulimit|unset)(?=\s)|[A-Za-z_]\w*=\S*")
 _OPERATORS: Final = frozenset(("&&", "||", "|", ">", ">>", "<", "2>&1", "&>", "&"))
-_BUILT_IN: Final = re.compile("cd|export|source")
+_BUILT_IN: Final = frozenset(("cd", "export", "source"))
 _POINT_TO_POINT: Final = re.compile(r"osu_(?:latency|bi?bw)(?:_\w+)?")
 _GRID: Final = re.compile(r"--nprow[= ](\d{1,5}) --npcol[= ](\d{1,5})\b")
 _THREADS: Final = re.compile(r"-ntmpi [1-9]\d*")
@@ -112,9 +109,9 @@ _WITH_ARGUMENTS: Final = re.compile(r"(?:\S+\.py|--?\w[\w-]*)(?: \S+)+")
 # Usual values for `$0` of a script.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
-# (field of the container, fault, fix)
-# The file is the operator's, in a volume that is read only.
+# The operator mounts this file read-only.
 _MAKES_KEY: Final = re.compile(r"ssh-keygen\s(?![^;&|\n]*-[lyR])[^;&|\n]*?(/\S*)/id_rsa\b")
+# (field of the container, fault, fix)
 _Fault = tuple[str, str, str]
 
 
@@ -124,7 +121,6 @@ class Settings(RuleSettings):
 
 @rule("command-line", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The programs of each container; then the launcher's mpirun."""
     yield from _programs(job, ctx)
     for call in job.mpirun_calls:
         yield from _call(call, job, ctx)
@@ -154,21 +150,27 @@ def _mpi_of(container: Container) -> str:
 
 
 def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    """Faults in the commands of the containers."""
     for role, path, replica in job.replicas():
         if replica.template.spec is None or replica.template.spec.for_windows:
             continue
         for kind, index, container in replica.template.each_container:
-            found = _program(container) or (_ssh(container, job) if kind == "containers" else None)
-            more = (*_misused(container), *_substituted(container, role, job, ctx))
-            for field, fault, fix in (*filter(None, (found,)), *more):
+            argv = shell.unwrapped(container.argv)
+            program = argv[0].rpartition("/")[2] if argv else ""
+            script, rest = shell.script(argv) if program in shell.SHELLS else ("", ())
+            first = _program(container, argv, program, script, rest)
+            if first is None and kind == "containers":
+                first = _ssh(container, job)
+            substituted = _substituted(container, script, role, job, ctx) if "$(" in script else ()
+            others = (*_misused(container), *substituted)
+            for field, fault, fix in others if first is None else (first, *others):
                 yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
 
 
-def _program(container: Container) -> _Fault | None:
-    """A first word that cannot be a program, or words that a shell ignores."""
-    command, argv = shell.unwrapped(container.command or ()) or ("",), shell.unwrapped(container.argv)
-    program = argv[0].rpartition("/")[2] if argv else ""
+def _program(
+    container: Container, argv: Sequence[str], program: str, script: str, rest: Sequence[str]
+) -> _Fault | None:
+    """`rest`: the words after the script."""
+    command = shell.unwrapped(container.command or ()) or ("",)
     if command[0] and command[0].split() != [command[0]]:
         short = len(command[0]) <= (MAX_SPLIT_CHARACTERS if container.args else MAX_SHOWN_WORDS_CHARACTERS)
         words = shell.word_list(command[0]) if short and container.command == command else ()
@@ -176,17 +178,17 @@ def _program(container: Container) -> _Fault | None:
         return "command", "is not split into words", fix if len(command) == 1 else "Write each of its words in quotes."
     if program not in shell.SHELLS:
         word, fix = _needs_shell(container), 'Write all of it as one text after "bash", "-c".'
-        if program in mpirun.LAUNCHERS and (inner := next(filter(_BUILT_IN.fullmatch, argv), "")):
+        if program in mpirun.LAUNCHERS and (inner := next(filter(_BUILT_IN.__contains__, argv), "")):
             fix = f'Write the words from "{inner}" on as one text after "bash", "-c".'
         fix = "Remove the &." if word == "&" == argv[-1] else fix
         return ("command", f'"{shortened(word, 20)}" needs a shell', fix) if word else None
-    if script := mpirun.taken_for_a_file(argv):
-        field = "command" if script in command else "args"
+    if not script and (file := mpirun.taken_for_a_file(argv)):
+        field = "command" if file in command else "args"
         return field, f"{program} takes the command line for a file", 'Put "-c" before it.'
-    text = shell.script(argv)[0].rstrip()
+    text = script.rstrip()
     if text.endswith("&") and re.search(r"(?<!&)&\s*\Z", shell.plain(text)) and "sshd" not in sshd.text(container):
         return _field(container, "&"), "the last command goes to the background and the container ends", "Remove the &."
-    if rest := _lost_words(argv):
+    if rest := _lost_words(script, rest):
         field = "command" if len(container.argv) - len(rest) < len(container.command or ()) else "args"
         fault = f'{program} ignores "{shortened(" ".join(rest), MAX_SHOWN_ARGUMENTS_CHARACTERS)}"'
         of_command = len(rest) == 1 and rest[0].partition(" ")[0].rpartition("/")[2] in _PROGRAMS
@@ -217,15 +219,15 @@ def _split(word: str) -> str:
 
 
 def _needs_shell(container: Container) -> str:
-    """The first word that only a shell understands, in a command without a shell; empty if there is none."""
-    starts = _OF_A_SHELL.match(" ".join(container.command or ()))
-    return starts[0] if starts else next((each for each in container.argv if each in _OPERATORS), "")
+    """The first word that only a shell understands; empty if there is none."""
+    if starts := _OF_A_SHELL.match(" ".join(container.command or ())):
+        return starts[0]
+    argv = container.argv
+    return "" if _OPERATORS.isdisjoint(argv) else next(filter(_OPERATORS.__contains__, argv))
 
 
-def _substituted(container: Container, role: str, job: MPIJob, ctx: Context) -> Iterator[_Fault]:
-    """`$(NAME)` in a shell's script without a variable NAME: the shell runs a program NAME instead."""
-    argv = shell.unwrapped(container.argv)
-    script = shell.script(argv)[0] if argv and argv[0].rpartition("/")[2] in shell.SHELLS else ""
+def _substituted(container: Container, script: str, role: str, job: MPIJob, ctx: Context) -> Iterator[_Fault]:
+    """`$(NAME)` without a variable NAME: the shell runs a program NAME instead."""
     if not any(map(str.isupper, shell.REFERENCE.findall(script))):
         return
     if container.env_from or shell.has_here_document(script):
@@ -242,13 +244,11 @@ def _substituted(container: Container, role: str, job: MPIJob, ctx: Context) -> 
 
 
 def _named(container: Container, role: str, job: MPIJob) -> set[str]:
-    """The variables by which Kubernetes replaces references."""
     return {variable.name for variable in container.env or ()}.union(operator_env.values(role, job))
 
 
-def _lost_words(argv: Sequence[str]) -> Sequence[str]:
+def _lost_words(script: str, rest: Sequence[str]) -> Sequence[str]:
     """The words after a shell's script, if the script does not read them and they look like options or commands."""
-    script, rest = shell.script(argv)
     if not rest or _ARGUMENT.search(script) or _POSITIONAL.search(script):
         return ()
     words = script.split()
@@ -266,11 +266,13 @@ def _lost_words(argv: Sequence[str]) -> Sequence[str]:
 
 
 def _ssh(container: Container, job: MPIJob) -> _Fault | None:
-    """A key in place of the operator's; sshd by its name only, or in the background of a container that then ends."""
-    made = _MAKES_KEY.search(sshd.text(container))
+    text = sshd.text(container)
+    if "ssh" not in text:
+        return None
+    made = _MAKES_KEY.search(text)
     if made and normpath(job.spec.ssh_auth_mount_path or "/").endswith(normpath(made[1])):
         return _field(container, "ssh-keygen"), "ssh-keygen fails: the job has keys", "Remove ssh-keygen."
-    calls, last = sshd.calls(container) if "sshd" in sshd.text(container) else ((), None)
+    calls, last = sshd.calls(container)
     if not all(call.by_path for call in calls):
         return _field(container, "sshd"), "sshd starts only by its absolute path", "Write /usr/sbin/sshd."
     if last and (last.in_background or not last.in_foreground):
@@ -282,12 +284,11 @@ def _ssh(container: Container, job: MPIJob) -> _Fault | None:
 
 
 def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    """The options of one call of mpirun, and the program that it starts."""
     launcher = job.launcher.template.containers[0] if job.launcher else Container()
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
-    certain = spoken is OPEN_MPI and is_all_that_runs(launcher, call)
     words = call.unread.split()
     if len(words) > 1 and words[0] in spoken.options:
+        certain = spoken is OPEN_MPI and is_all_that_runs(launcher, call)
         fault = f'"{shortened(call.unread)}" is one word, not an option'
         yield Violation(_place(launcher, call.unread), fault, _split(call.unread), advisory=not certain)
     if near := NEAR_OPTION.fullmatch(call.unread or call.started):
@@ -306,11 +307,11 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
             fix = f"Remove {those}." if spoken is mpirun.dialect("", implementation) else "Write mpirun."
         place = "spec.mpiImplementation" if may_be_wrong else _place(launcher, call.program)
         yield Violation(place, fault, fix, advisory=True)
-    if call.starts_nothing and not _lost_words(shell.unwrapped(launcher.argv)):
+    if call.starts_nothing and not _lost_words(*shell.script(shell.unwrapped(launcher.argv))):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each continued line with \\." if of_lines else "Add the program after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
-    elif _BUILT_IN.fullmatch(call.started) and not (call.without_shell and _needs_shell(launcher)):
+    elif call.started in _BUILT_IN and not (call.without_shell and _needs_shell(launcher)):
         fault, fix = f'{call.program} cannot start "{call.started}"', f"Start bash -c '{call.started} ...' with it."
         yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
     elif " " in call.started and _is_command_line(call.started):
@@ -344,13 +345,12 @@ def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> 
 
 
 def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:
-    """A program or its script that the workers do not mount, or a program in a ConfigMap that is not executable."""
     if call.started not in call.words:
         return
     after = call.words[call.words.index(call.started) + 1 :]
     scripts = [word for word in after[:1] if word.endswith((".py", ".sh"))]
-    launcher, worker = (each.template if each else PodTemplate() for each in (job.launcher, job.worker))
-    for program in (call.started, *scripts):
+    launcher, worker = (replica.template if replica else PodTemplate() for replica in (job.launcher, job.worker))
+    for program in [path for path in (call.started, *scripts) if "/" in path]:
         sides = [_volume_of(program, template) for template in (worker, launcher)]
         if sides[1] and not sides[0] and worker.containers:
             path = f"{replica_path(WORKER)}.template.spec.containers[0].volumeMounts"
@@ -365,15 +365,14 @@ def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:
 
 
 def _volume_of(file: str, template: PodTemplate) -> Volume | None:
-    """The volume that the first container mounts at the file's folder or above; None if there is none."""
-    mounts = [mount for each in template.containers[:1] for mount in each.volume_mounts or ()]
+    """The volume that the first container mounts at the file's folder or above."""
+    mounts = (template.containers[0].volume_mounts if template.containers else None) or ()
     names = [mount.name for mount in mounts if mount.mount_path and file.startswith(f"{mount.mount_path.rstrip('/')}/")]
-    volumes = (template.spec.volumes if template.spec else None) or ()
+    volumes = (template.spec.volumes if template.spec and names else None) or ()
     return next((volume for volume in volumes if volume.name in names), None)
 
 
 def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    """Variables of the call that nothing replaces, and its number of ranks."""
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
     options = {"".join(values): name for name, values in call.options or () if name in spoken.ranks}
     unclear = {value: name for value, name in options.items() if not (_NUMBER.fullmatch(value) and int(value))}
@@ -395,13 +394,14 @@ def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) ->
 
 def _of_another(call: Invocation, spoken: Dialect, other: Dialect) -> Sequence[str]:
     """The options of the call, as written, that exist only in the `other` dialect."""
-    options, _ = mpirun.options_of(call.words, other.options | spoken.options)
-    written = dict.fromkeys(word.partition("=")[0] for word, name, _ in options if name not in _OF_SOME)
+    words, options, _ = mpirun.options_of(call.words, other.options | spoken.options)
+    pairs = zip(words, options, strict=True)
+    written = dict.fromkeys(word.partition("=")[0] for word, (name, _) in pairs if name not in _OF_SOME)
     return [word for word in written if word not in spoken.options]
 
 
 def _is_command_line(program: str) -> bool:
-    """Whether the word is a program with arguments, not a path with a blank in it."""
+    """The word is a program with arguments, not a path with a blank."""
     first, blank, rest = program.strip(_BLANKS).partition(" ")
     of_path = first.startswith("/") and any("/" in word[1:] and word[0] not in "-/" for word in rest.split())
     return bool(blank) and "$" not in program and not of_path
@@ -410,16 +410,16 @@ def _is_command_line(program: str) -> bool:
 def _unreplaced(
     call: Invocation, launcher: Container, named: Collection[str], fixes: Mapping[str, str]
 ) -> Iterator[_Fault]:
-    """(word, fault, fix) of variables that nothing replaces or sets; `fixes` has those of numbers of ranks and hosts.
+    """(word, fault, fix) of variables without a value; `fixes` has those of numbers of ranks and hosts.
 
-    In a script only these values are checked. If mpirun starts a shell, only the words before this shell are.
+    In a script only these values are checked. Words after a shell that mpirun starts are not checked.
     """
     if not call.without_shell:
         variables = shell.Variables("\n".join(launcher.argv), dict.fromkeys(named), complete=not launcher.env_from)
-        for found in filter(None, map(shell.VARIABLE.fullmatch, fixes)):
-            name = found[1] or found[3]
-            if variables.is_unset(name) and not (found[2] or name.isdigit()):
-                yield found[0], f"nothing in the job sets {shortened(name, 30)}", fixes[found[0]]
+        for reference in filter(None, map(shell.VARIABLE.fullmatch, fixes)):
+            name = reference[1] or reference[3]
+            if variables.is_unset(name) and not (reference[2] or name.isdigit()):
+                yield reference[0], f"nothing in the job sets {shortened(name, 30)}", fixes[reference[0]]
         return
     inner = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in shell.SHELLS), None)
     options = call.words.index(call.started) if call.started else len(call.words)
@@ -432,12 +432,12 @@ def _unreplaced(
             if fix == number or not _needs_shell(launcher):
                 yield word, f"no shell replaces {shortened(variable[0], 30)}", fix
         whole = index <= options or (not interprets and _IS_REFERENCE.fullmatch(word))
-        for reference in shell.REFERENCE.findall(word) if whole and not launcher.env_from else ():
-            if not reference or reference in named or _OF_SERVICES.search(reference):
+        for missing in shell.REFERENCE.findall(word) if whole and not launcher.env_from else ():
+            if not missing or missing in named or _OF_SERVICES.search(missing):
                 continue
-            fault, fix = f"there is no variable {shortened(reference, 30)} in env", "Add it, or correct the name."
-            if reference in programs.TOOLS:
-                fault, number = f"Kubernetes replaces $({reference}) by a variable", "Run it by bash -c."
+            fault, fix = f"there is no variable {shortened(missing, 30)} in env", "Add it, or correct the name."
+            if missing in programs.TOOLS:
+                fault, number = f"Kubernetes replaces $({missing}) by a variable", "Run it by bash -c."
             yield word, fault, number or fix
 
 
@@ -450,7 +450,7 @@ def _field(container: Container, text: str) -> str:
 
 
 def _ranks(name: str, job: MPIJob, ctx: Context) -> str:
-    """The fix: a rank for each slot. It names no number if the job's size must change too."""
+    """The fix names no number if the job's size must change too."""
     sizes = Sizes.of(job, ctx)
     total = sizes.slots * (sizes.own.workers + (1 if sizes.computing_launcher else 0))
     stays = sizes.own.workers in sizes.replicas() and sizes.slots in ctx.admitted.slots & Span(1)

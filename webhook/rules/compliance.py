@@ -1,16 +1,14 @@
 """Jobs with regulated data (HIPAA, PHI) use only the nodes and storage that the policy allows.
 
 A job has regulated data if it, or one of its pod templates, has one of `markers` as label or annotation. With an empty
-list every job has regulated data: use an empty list for namespaces with only such jobs, since a user can omit a marker.
-Each requirement is off unless it is set: `nodeLabels` that the node of every pod must have, by nodeSelector or in every
-term of the required node affinity; `storageClasses` (the encrypted classes) for all storage; annotations for the audit;
-no volumes on the disk of the node.
+list every job has regulated data. Users can omit a marker, so use an empty list for namespaces with only such jobs.
+These requirements are off unless they are set: `nodeLabels` that the node of every pod must have, by nodeSelector or in
+every term of the required node affinity; `storageClasses` (the encrypted classes) for all storage; annotations for the
+audit; no volumes on the disk of the node.
 
-The storage class of a PersistentVolumeClaim is looked up. If the service cannot tell whether a claim exists, the claim
-is accepted. A claim that does not exist is rejected, because its class is decided after the check. Storage that a pod
-mounts without a claim, such as NFS, has no storage class, so it is rejected if `storageClasses` are set.
-
-Not guaranteed: a claim that is replaced after the check is checked again only when a user resumes the job.
+`storageClasses` excludes storage without a claim, such as NFS, and PersistentVolumeClaims that do not exist, because
+their class is decided later. A claim is accepted if the service cannot tell whether it exists. Not guaranteed: a claim
+that is replaced after the check is checked again only when a user resumes the job.
 """
 
 import re
@@ -53,8 +51,8 @@ class Settings(RuleSettings):
         (),
         description="With storageClasses: CSI drivers whose inline volumes are allowed, as secrets-store.csi.k8s.io.",
     )
-    require_memory_empty_dir: bool = Field(False, description="Whether every emptyDir must have medium: Memory.")
-    refuse_host_path: bool = Field(False, description="Whether hostPath volumes are rejected.")
+    require_memory_empty_dir: bool = Field(False, description="Require medium: Memory for every emptyDir.")
+    refuse_host_path: bool = Field(False, description="Reject hostPath volumes.")
     job_annotations: Metadata = Field(
         {},
         description='Annotations that the job must have, with a pattern for each value: "*" is any text, "?*" any but '
@@ -75,7 +73,6 @@ class Settings(RuleSettings):
 
 @rule("compliance", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The job's annotations; then, for each template, annotations, nodes and volumes."""
     if not _regulated(job, settings.markers):
         return
     yield from _annotations("metadata", job.annotations, settings.job_annotations)

@@ -1,13 +1,13 @@
 """The annotation with a job's creator is written only by this webhook, never by a user.
 
-The annotation `training.openshift.io/created-by` attributes a job and its GPU-hours to a user, and the injection
-`created-by` writes it. A user could write another name, or change it while the mutating hook is down. So if a new job
-has the annotation, it must name the user who creates the job; users can apply their own exported jobs again. An update
-must not change, add or remove the annotation.
+The injection `created-by` writes `training.openshift.io/created-by`, which attributes a job and its GPU-hours to a
+user. A user could write another name, or change the name while the mutating hook is down. So the annotation of a new
+job must name the user who creates the job. Users can apply their own exported jobs again. An update must not change,
+add or remove the annotation.
 
-A new job that one of the policy's `controllers` creates may name another user: MultiKueue copies jobs with their
-annotations. Programs that restore jobs of other users from a backup need an exemption from this rule. Names in jobs
-that were stored before this rule was enabled are not checked.
+A new job from one of the policy's `controllers` may name another user: MultiKueue copies jobs with their annotations.
+Programs that restore jobs of other users need an exemption from this rule. Names in jobs that were stored before this
+rule was enabled are not checked.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,6 @@ class Settings(RuleSettings):
 
 @rule("created-by", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Compares the name with the requester at creation, and with the stored name on an update."""
     name = job.annotations.get(CREATED_BY)
     if ctx.operation == "CREATE":
         if name is not None and ctx.username and name != ctx.username and not ctx.by_controller:

@@ -5,17 +5,16 @@ if
 
 - its pods request a resource for which the ClusterQueue has no quota (`resource X unavailable in ClusterQueue`);
 - no flavor matches the pods (`NoMatchingFlavor`): the pods do not tolerate the flavor's taint, they require another
-  label, or topology-aware scheduling is used by the pods but not by the flavor, or the reverse;
+  label, or only the pods or only the flavor use topology-aware scheduling;
 - all flavors are topology-aware and a role, such as most launchers, requests no resource that the ClusterQueue covers
-  (`no TAS flavor assigned`). Requesting `0` of such a resource avoids this;
+  (`no TAS flavor assigned`). A request of `0` avoids this;
 - no matching flavor has enough quota, including all quota that the cohort could lend (`ExceedsMaxQuota`).
 
-Requests of launcher and workers are added up as Kueue does it: after the defaults of LimitRanges, with the overhead of
-the RuntimeClass, without the resources that `resources.excludeResourcePrefixes` excludes.
+Requests are added up as Kueue does it: with the defaults of LimitRanges and the overhead of the RuntimeClass, without
+`resources.excludeResourcePrefixes`. Nothing is reported if objects cannot be read, a cohort has a cycle, or Kueue
+transforms a resource. Jobs for MultiKueue, with resource claims or with a prebuilt Workload are not checked.
 
-Nothing is reported if the result is uncertain because of objects that cannot be read, cohorts with a cycle, or
-resources that Kueue transforms. Jobs for MultiKueue, jobs with resource claims, and jobs with a prebuilt Workload are
-not checked. A violation is a warning, because quotas change. Its numbers are the numbers in Kueue's messages.
+A violation is a warning, because quotas change. Its numbers are the numbers in Kueue's messages.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,12 +31,12 @@ from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import WarningRuleSettings
 from webhook.predict.kueue import queues, topology
-from webhook.predict.kueue.feasibility import FlavorShortage, Obstacle, obstacles
+from webhook.predict.kueue.feasibility import Obstacle, obstacles
 from webhook.predict.kueue.flavors import Mismatch, TemplatePart
 from webhook.predict.kueue.managed import configuration, framework, manages
 from webhook.predict.kueue.pod_sets import PodSet, pod_sets
 from webhook.predict.sizes import Size, Sizes, listed
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Violation, number_of, rule
 from webhook.rules.limits import MAX_QUEUES_TRIED
 
 Fits = Callable[[ClusterQueue, tuple[PodSet, ...]], bool]
@@ -49,7 +48,6 @@ class Settings(WarningRuleSettings):
 
 @rule("ever-fits", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Compares each pod set with the flavors of the queue."""
     name = job.labels.get(QUEUE_NAME)
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name else None
     if queue is None:
@@ -63,8 +61,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     all_obstacles = list(obstacles(ctx.view, queue, sets, config))
     if not all_obstacles:
         return
-    # A missing request for a topology has its own fix, which works in every queue.
-    fits: Fits = lambda other, pods: all(each.of_topologies for each in obstacles(ctx.view, other, pods, config))  # noqa: E731
+
+    def fits(queue: ClusterQueue, pods: tuple[PodSet, ...]) -> bool:
+        # A missing request for a topology has its own fix, which works in every queue.
+        return all(obstacle.of_topologies for obstacle in obstacles(ctx.view, queue, pods, config))
+
     elsewhere = _other_queue(ctx, name, sets, fits)
     sizes = Sizes.of(job, ctx)
     fits_so = elsewhere or all(obstacle.of_topologies for obstacle in all_obstacles)
@@ -79,7 +80,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if (
         size is not None
         and (besides := sizes.besides(size))
-        and all(each.unavailable is None for each in all_obstacles)
+        and all(obstacle.unavailable is None for obstacle in all_obstacles)
     ):
         yield Violation(
             "spec", f"other numbers change with {_in_words(size, sizes.own)}", fix=f"Set {listed(besides)}."
@@ -89,7 +90,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 def _path(obstacle: Obstacle) -> str:
     """The path of the role, or of the only part of its template that no flavor matches."""
     path = obstacle.pod_set.path
-    parts = {one.part for one in obstacle.mismatches}
+    parts = {mismatch.part for mismatch in obstacle.mismatches}
     if obstacle.shortages or len(parts) != 1:
         return path
     match parts.pop():
@@ -116,25 +117,20 @@ def _message(obstacle: Obstacle, queue: ClusterQueue) -> str:
         return f"{obstacle.token}: no TAS flavor assigned"
     if not obstacle.shortages:
         return f"{obstacle.token}: {_fixable(obstacle).message}"
-    short = max(obstacle.shortages, key=_share)
+    short = max(obstacle.shortages, key=lambda short: short.capacity / kueue.plus(short.before, short.requested))
     resource = short.pair.resource
-    requested = kueue.plus(short.before, short.requested)
-    asked, capacity = (kueue.text(resource, value) for value in (requested, short.capacity))
-    return f"{obstacle.token}: {asked} {resource} > {capacity} in flavor {short.pair.flavor}"
+    requested = kueue.text(resource, kueue.plus(short.before, short.requested))
+    capacity = kueue.text(resource, short.capacity)
+    return f"{obstacle.token}: {requested} {resource} > {capacity} in flavor {short.pair.flavor}"
 
 
 def _fixable(obstacle: Obstacle) -> Mismatch:
-    """The first mismatch with a fix, or else the first mismatch."""
-    return next((one for one in obstacle.mismatches if one.fix), obstacle.mismatches[0])
-
-
-def _share(short: FlavorShortage) -> float:
-    """The available share of the request."""
-    return short.capacity / kueue.plus(short.before, short.requested)
+    """The first mismatch with a fix, else the first mismatch."""
+    return next((mismatch for mismatch in obstacle.mismatches if mismatch.fix), obstacle.mismatches[0])
 
 
 def _other_queue(ctx: Context, name: str | None, sets: tuple[PodSet, ...], fits: Fits) -> str:
-    """The fix to use another queue in which the unchanged job fits; empty if there is none."""
+    """Empty if the unchanged job fits into no other queue."""
     for other, behind in islice(queues.usable(ctx.view, ctx.namespace), MAX_QUEUES_TRIED):
         if other != name and fits(behind, sets):
             return f"Use queue {other}."
@@ -148,7 +144,6 @@ def _fix(
     fits: Callable[[tuple[PodSet, ...]], bool],
     sets: tuple[PodSet, ...],
 ) -> str:
-    """A fix for this queue that all rules admit, such as another `size`."""
     if obstacle.unavailable is not None:
         # A job usually cannot do without its devices (accelerators, RDMA).
         return "Use another queue." if "/" in obstacle.unavailable else "Leave it out."
@@ -165,16 +160,15 @@ def _fix(
 
 
 def _in_words(size: Size, own: Size) -> str:
-    workers = f"{size.workers} worker{'' if size.workers == 1 else 's'}"
-    gpus = f"{size.gpus} GPU{'' if size.gpus == 1 else 's'} in each"
+    workers = number_of(size.workers, "worker")
+    gpus = f"{number_of(size.gpus, 'GPU')} in each"
     if size.gpus == own.gpus:
         return workers
     return gpus if size.workers == own.workers else f"{workers}, with {gpus}"
 
 
 def _resized(sets: tuple[PodSet, ...], size: Size, sizes: Sizes) -> tuple[PodSet, ...]:
-    """The pod sets of the job if it had this size."""
-    return tuple(_of_size(each, size, sizes) if each.role == WORKER else each for each in sets)
+    return tuple(_of_size(pods, size, sizes) if pods.role == WORKER else pods for pods in sets)
 
 
 def _of_size(workers: PodSet, size: Size, sizes: Sizes) -> PodSet:

@@ -1,18 +1,17 @@
 """The settings for gang scheduling can be met.
 
-The operator's flag `--gang-scheduling` enables gang scheduling and names the scheduler. A job does not show the flag,
-so repeat its value in the setting `scheduler`. With gang scheduling, no pod of a job is bound before `minAvailable`
-pods exist (default: all workers and the launcher). If `minAvailable` is above the number of pods, they wait for ever.
-With `WaitForWorkersReady` they also wait for ever if `minAvailable` is unset or above the number of workers: the
-operator creates the launcher only when the workers run (kubeflow/mpi-operator#608). If the setting `scheduler` is
-empty, these faults are warnings, because without gang scheduling the operator ignores `schedulingPolicy`.
+The operator's flag `--gang-scheduling` names the scheduler for gangs. A job does not show the flag, so repeat its value
+in the setting `scheduler`. With gang scheduling, no pod of a job is bound before `minAvailable` pods exist (default:
+all workers and the launcher). The pods wait for ever if `minAvailable` is above their number. With
+`WaitForWorkersReady` they also wait for ever if `minAvailable` is unset or above the number of workers: the operator
+creates the launcher only when the workers run (kubeflow/mpi-operator#608). If the setting `scheduler` is empty, these
+faults are warnings, because without the flag the operator ignores `schedulingPolicy`.
 
 The following faults are warnings, because the job runs nevertheless:
 
 * `schedulingPolicy`, if neither Volcano nor the coscheduling plugin is installed and the job is in no queue of Kueue;
 * fields that the scheduler does not read;
-* `WaitForWorkersReady` on a job in a queue: the operator nevertheless creates the launcher at once
-  (kubeflow/mpi-operator#615);
+* `WaitForWorkersReady` on a job in a queue: the operator creates the launcher at once (kubeflow/mpi-operator#615);
 * two schedulers: queues of Volcano and Kueue, a coscheduling PodGroup and a queue, or different schedulers for launcher
   and workers if the operator does not set the scheduler.
 """
@@ -58,7 +57,6 @@ class Settings(RuleSettings):
 
 @rule("gang", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks minAvailable, the timeout, the queues, and settings without effect."""
     policy = job.run_policy.scheduling_policy or SchedulingPolicy()
     waits = job.spec.launcher_creation_policy == WAIT_FOR_WORKERS and job.workers > 0
     # A launcher that was created while its job was suspended still exists when the job resumes.
@@ -81,7 +79,6 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _is_unread(job: MPIJob, settings: Settings, ctx: Context) -> bool:
-    """Whether certainly no gang scheduler reads `schedulingPolicy`."""
     if settings.scheduler:
         return False
     named = (replica.template.spec and replica.template.spec.scheduler_name for _, _, replica in job.replicas())
@@ -104,27 +101,21 @@ def _min_available(
 ) -> Iterator[Violation]:
     """`waits`: the operator creates the launcher only when all workers run.
 
-    Of workers above the admitted maximum, only the maximum is counted.
+    Workers above the admitted maximum are not counted.
     """
     admitted = Sizes.of(job, ctx).replicas(gpus=0)
     too_many = admitted.most is not None and not admitted.empty and job.workers > admitted.most
     workers = admitted.most if too_many and admitted.most is not None else job.workers
     pods = workers + 1
-    most = workers if waits else pods
+    most, advisory = workers if waits else pods, not settings.scheduler
     if requested is None:
         if waits:
-            yield Violation(
-                MIN_AVAILABLE,
-                f"unset means {pods}, but the launcher waits for workers",
-                fix=f"Set it to {most}.",
-                reason=CauseReason.REQUIRED,
-                advisory=not settings.scheduler,
-                degree=Degree("unset", 0),
-            )
+            fault, fix = f"unset means {pods}, but the launcher waits for workers", f"Set it to {most}."
+            degree = Degree("unset", 0)
+            yield Violation(MIN_AVAILABLE, fault, fix, CauseReason.REQUIRED, advisory=advisory, degree=degree)
     elif requested < 0:
         degree = Degree("negative", -requested)
         fault = f"is {requested}, must not be negative"
-        advisory = not settings.scheduler
         yield Violation(MIN_AVAILABLE, fault, fix=f"Set it to {most}.", advisory=advisory, degree=degree)
     elif requested > most:
         limit = (
@@ -133,7 +124,6 @@ def _min_available(
             else f"the launcher waits for {most} workers"
         )
         fix, degree = f"Set it to {most} or fewer.", Degree("too many", requested - most)
-        advisory = not settings.scheduler
         yield Violation(MIN_AVAILABLE, f"{requested} pods, but {limit}", fix=fix, advisory=advisory, degree=degree)
     elif requested == 0:
         yield Violation(MIN_AVAILABLE, "0 turns gang scheduling off", fix=f"Set it to {most}.", advisory=True)
@@ -162,7 +152,6 @@ def _queues(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation
 
 
 def _pod_groups(job: MPIJob, settings: Settings) -> Iterator[Violation]:
-    """Labels of pods for a PodGroup of the coscheduling plugin."""
     other = "Kueue" if QUEUE_NAME in job.labels else "Volcano" if volcano.queue_of(job)[1] else ""
     for _, path, replica in job.replicas():
         if POD_GROUP not in replica.template.labels:
@@ -184,7 +173,7 @@ def _replaced_schedulers(job: MPIJob, scheduler: str) -> Iterator[Violation]:
 
 
 def _two_schedulers(job: MPIJob) -> Iterator[Violation]:
-    """Two schedulers do not see each other's pods. The fix uses the named scheduler for both roles."""
+    """Two schedulers do not see each other's pods."""
     named = {
         role: (replica.template.spec and replica.template.spec.scheduler_name) or DEFAULT_SCHEDULER
         for role, _, replica in job.replicas()

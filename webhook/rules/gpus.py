@@ -1,27 +1,28 @@
 """GPUs and other accelerators are requested in a way that a node can provide.
 
-A worker requests between `min` and `max` accelerators, added up as Kubernetes does it for a pod (init containers and
-sidecars included). The numbers are whole, requests equal limits, and a job has one kind of accelerator: a part of the
-program that needs another kind must be a separate job. The setting `resources` lists the accelerators. For cores, of
-which a device has several (`coreResources`, such as `aws.amazon.com/neuroncore`), the limit is `maxCores`. `max` and
-`maxCores` also apply to a launcher that is not a worker, `min` does not. A GPU of this launcher's first container stays
-idle, because the operator sets its `NVIDIA_VISIBLE_DEVICES` to an empty value: that is a warning, and so is a GPU that
-a LimitRange adds to this launcher by default.
+A worker requests between `min` and `max` accelerators, added up as Kubernetes does it (init containers and sidecars
+included). The numbers are whole, requests equal limits, and a job has one kind of accelerator. The setting `resources`
+lists the accelerators. For cores, of which a device has several (`coreResources`, such as `aws.amazon.com/neuroncore`),
+the limit is `maxCores`.
 
-`NVIDIA_VISIBLE_DEVICES` in a container that requests no accelerator is a warning: with the defaults of NVIDIA's
-container toolkit, it gives the container GPUs of the node without a request, quota or queue. With
-`refuseVisibleDevices` or `max: 0` the variable is rejected. Not guaranteed: variables of images and of `envFrom` are
-not seen, nor are mounts under `/var/run/nvidia-container-devices`. The toolkit's setting
+`max` and `maxCores` also apply to a launcher that is not a worker; `min` does not. A GPU of this launcher's first
+container is a warning: it stays idle, because the operator empties `NVIDIA_VISIBLE_DEVICES`. A GPU that a LimitRange
+adds to this launcher is a warning too.
+
+`NVIDIA_VISIBLE_DEVICES` in a container without accelerators is a warning: with the defaults of NVIDIA's container
+toolkit, the container gets GPUs of the node without a request, quota or queue. With `refuseVisibleDevices` or `max: 0`
+the variable is rejected. Not guaranteed: variables of images and of `envFrom`, and mounts under
+`/var/run/nvidia-container-devices`, are not seen. The toolkit's setting
 `accept-nvidia-visible-devices-envvar-when-unprivileged = false` prevents this access on the nodes.
 
-Devices of claims are counted if the ResourceClaimTemplate is known. Devices of a DeviceClass are accelerators if
-`deviceclass.resource.kubernetes.io/` with the name of the class, or the extended resource of the class, is one of the
-resource names. If a request has several choices (`firstAvailable`), the largest choice is compared with `max`. A claim
-that pods share, or that takes all devices of a node, is not counted, and a warning names it. A claim that cannot be
-read is ignored. With `refuseUncountedClaims`, claims that pods share and claims of all devices of a node are rejected,
-and so are claims of a missing template and claims for DeviceClasses that are neither accelerators nor in
-`otherClasses`. A claim that cannot be read is then a warning. Not guaranteed: a template that is replaced after the job
-was admitted is not seen.
+Devices of claims are counted if the ResourceClaimTemplate is known. A DeviceClass has accelerators if `resources`
+contains its extended resource, or `deviceclass.resource.kubernetes.io/` with its name. If a request has several choices
+(`firstAvailable`), the largest is compared with `max`. A claim that pods share, or that takes all devices of a node, is
+not counted, and a warning names it. A claim that cannot be read is ignored.
+
+`refuseUncountedClaims` rejects claims that pods share, claims of all devices of a node, claims of a missing template,
+and claims for DeviceClasses that are neither accelerators nor in `otherClasses`. A claim that cannot be read is then a
+warning. Not guaranteed: a template that is replaced after the job was admitted is not seen.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -55,8 +56,9 @@ from webhook.predict.devices import Devices
 from webhook.predict.job_pods import job_pods
 from webhook.predict.nodes import node_shapes
 from webhook.predict.sizes import Sizes
-from webhook.rules import CauseReason, Degree, Violation, rule, shortened
+from webhook.rules import CauseReason, Degree, Violation, number_of, rule, shortened
 from webhook.rules.limits import MAX_CLAIM_NAME_CHARACTERS
+from webhook.rules.upstream_contract import quantities
 
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
 # With these values the toolkit gives no GPU: https://github.com/NVIDIA/nvidia-container-toolkit
@@ -81,7 +83,7 @@ class Settings(RangeRuleSettings):
     )
     refuse_uncounted_claims: bool = Field(
         False,
-        description="Whether claims whose accelerators cannot be counted are rejected; otherwise they cause a warning.",
+        description="Reject claims whose accelerators cannot be counted; otherwise they cause a warning.",
     )
     other_classes: ObjectNames = Field(
         (),
@@ -90,24 +92,22 @@ class Settings(RangeRuleSettings):
     )
     refuse_visible_devices: bool = Field(
         False,
-        description="Whether NVIDIA_VISIBLE_DEVICES is rejected in every container. Otherwise it is a warning in "
-        "containers that request no accelerator; with max: 0 it is rejected in them.",
+        description="Reject NVIDIA_VISIBLE_DEVICES in every container. Otherwise it is a warning in containers that "
+        "request no accelerator; with max: 0 it is rejected in them.",
     )
 
     @property
     def others(self) -> tuple[str, ...] | None:
-        """`other_classes` if the policy rejects claims that cannot be counted; None if they cause a warning."""
+        """None if claims that cannot be counted cause a warning."""
         return self.other_classes if self.refuse_uncounted_claims else None
 
 
 def admits(settings: Settings) -> Admitted:
-    """Accelerators within the limits."""
     return Admitted(gpus=Span(settings.min, settings.max), accelerators=settings.resources)
 
 
 @rule("gpus", Settings, since="0.1", admits=admits, importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks each quantity, the number of each pod, and then the kinds in the job."""
     kinds: dict[str, str] = {}
     computing = {role for role, _, _ in job.computing()}
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
@@ -143,10 +143,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Misspelt names of accelerators. The rule `accelerator-available` reports them if nodes are known."""
-    for where, amounts in () if node_shapes(ctx.view) else quantity_fields.of_template(template):
+    """If nodes are known, the rule `accelerator-available` reports misspelt names."""
+    for where, amounts in () if node_shapes(ctx.view) else ctx.once(quantities, template):
         for name in amounts:
-            meant = misspelt_accelerator(name)
+            meant = misspelt_accelerator(name) if "/" in name else None
             if meant and not is_accelerator(name, settings.resources) and not label_key_problem(name):
                 place = path + quantity_fields.place(where, name)
                 may_exist = "." in name and name.lower().rstrip("s") != meant
@@ -156,7 +156,7 @@ def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context
 
 
 def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
-    """A violation for each kind after the first; the kind of the workers is the first."""
+    """A violation for each kind except the kind of the workers."""
     launcher = replica_path(LAUNCHER)
     first, *others = sorted(kinds, key=lambda name: kinds[name].startswith(launcher))
     for name in others:
@@ -171,13 +171,13 @@ def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
 def _quantities(
     path: str, resources: ResourceRequirements, settings: Settings, kinds: dict[str, str], filled_in: bool
 ) -> Iterator[Violation]:
-    """Amounts that are not whole, and requests that differ from limits.
+    """Adds to `kinds` the field where each accelerator first appears.
 
-    Adds to `kinds` the field where each accelerator first appears. If a LimitRange may have `filled_in` missing limits,
-    the rule `limit-range` checks them.
+    If a LimitRange may have `filled_in` missing limits, the rule `limit-range` checks them.
     """
     limits, requests = map(_corrected_names, (resources.limits or {}, resources.requests or {}))
-    for field, amounts, others in (("limits", limits, requests), ("requests", requests, limits)):
+    fields = (("limits", limits, requests), ("requests", requests, limits))
+    for field, amounts, others in fields[:1] if limits == requests else fields:
         for name, value in amounts.items():
             if not is_accelerator(name, settings.resources):
                 continue
@@ -190,11 +190,11 @@ def _quantities(
                 continue  # upstream-contract rejects it
             if amount > 0:
                 kinds.setdefault(name, where)
-            in_both = read(others.get(name)) == amount if name in others else False
-            both = ", in requests too" if in_both else ""
-            if not quantity.is_whole(amount) and in_both and field == "requests":
-                continue  # reported for the limit
             if not quantity.is_whole(amount):
+                in_both = name in others and read(others[name]) == amount
+                if in_both and field == "requests":
+                    continue  # reported for the limit
+                both = ", in requests too" if in_both else ""
                 fault = f"{quantity.format(amount)} is not whole, and GPUs are not divided"
                 yield Violation(where, fault, fix=f"Set it to {quantity.whole(amount)}{both}.")
                 if name not in limits and not filled_in:
@@ -215,47 +215,45 @@ def _equal(
     https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
     (`validateResourceRequirements`)
     """
+    try:
+        limit = quantity.parse(limits[name]) if name in limits else None
+    except QuantityError:
+        return  # upstream-contract rejects it
+    if request == limit:
+        return
     cores = is_accelerator(name, settings.core_resources)
     most = Quantity((settings.max_cores if cores else settings.max) * quantity.NANO)
     shown = quantity.format(request)
-    if name not in limits:
+    if limit is None:
         fault, fix = f"is missing, but the request is {shown}", f"Set it to {quantity.format(min(request, most))}."
         yield Violation(f"{path}.limits[{name}]", fault, fix, CauseReason.REQUIRED)
         return
-    try:
-        limit = quantity.parse(limits[name])
-    except QuantityError:
-        return  # upstream-contract rejects it
-    if request != limit:
-        limit_text, valid = quantity.format(limit), 0 <= limit <= most and quantity.is_whole(limit)
-        fault = f"{shown} differs from the limit of {limit_text}, and GPUs are not overcommitted"
-        fix = f"Set it to {limit_text}, or remove it: the limit applies." if valid else "Remove it: the limit applies."
-        yield Violation(f"{path}.requests[{name}]", fault, fix)
+    limit_text, valid = quantity.format(limit), 0 <= limit <= most and quantity.is_whole(limit)
+    fault = f"{shown} differs from the limit of {limit_text}, and GPUs are not overcommitted"
+    fix = f"Set it to {limit_text}, or remove it: the limit applies." if valid else "Remove it: the limit applies."
+    yield Violation(f"{path}.requests[{name}]", fault, fix)
 
 
 def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation:
-    """The violation, with more workers as part of the fix if the rules admit more workers."""
     if job.workers + 1 not in Sizes.of(job, ctx).replicas(gpus=0):
         return fault
     return replace(fault, fix=f"{fault.fix.removesuffix('.')}, and use more workers.")
 
 
 def _of_a_worker(job: MPIJob, settings: Settings, ctx: Context) -> int:
-    """The number to suggest for a launcher with too few accelerators: that of a worker, if within the limits."""
+    """The number of a worker, if within the limits: a suggestion for a launcher with too few accelerators."""
     count = devices.of_each(job.worker, settings.resources, ctx)
     return count if settings.min <= count <= settings.max else settings.min
 
 
 class _Bound(NamedTuple):
-    """The limits for a pod, and the noun for the resource."""
-
     least: int
     most: int
     noun: str = "GPU"
 
 
 def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context) -> _Bound:
-    """The limits; the maximum is `maxCores` if all accelerators of the pod are cores."""
+    """The maximum is `maxCores` if all accelerators of the pod are cores."""
     beyond = pod.requested > min(settings.max, settings.max_cores)
     if beyond and settings.max and devices.of_pod(template, settings.core_resources, ctx).requested == pod.requested:
         return _Bound(settings.min, settings.max_cores, "core")
@@ -263,7 +261,7 @@ def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context
 
 
 def _bounds(role: str, path: str, counted: Devices, bound: _Bound, suggest: Callable[[], int]) -> Iterator[Violation]:
-    """`suggest` returns the number for the fix; it is called only for a pod with too few accelerators."""
+    """`suggest` returns the number for the fix."""
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
     if counted.requested > bound.most:
         yield _too_many(pod, role, path, counted, bound)
@@ -271,12 +269,12 @@ def _bounds(role: str, path: str, counted: Devices, bound: _Bound, suggest: Call
         # Claims need another template, so the number of a worker is not suggested.
         number = bound.least if counted.by_claim else suggest()
         fix = f"Request {number} or more {_where_else(counted, 'in resources.limits')}."
-        fault = f"{pod} requests {_count(counted.most)}, at least {bound.least} required"
+        fault = f"{pod} requests {number_of(counted.most, 'GPU')}, at least {bound.least} required"
         yield Violation(_where(path, counted), fault, fix=fix, degree=Degree(f"{role}<", -counted.most))
 
 
 def _too_many(pod: str, role: str, path: str, counted: Devices, bound: _Bound) -> Violation:
-    count = _count(counted.requested, bound.noun)
+    count = number_of(counted.requested, bound.noun)
     if counted.most != counted.least:
         count = f"{count} or more" if counted.most is None else f"up to {count}"
     fix = f"Request {bound.most} or fewer {_where_else(counted)}."
@@ -289,7 +287,7 @@ def _where(path: str, counted: Devices) -> str:
 
 
 def _where_else(counted: Devices, otherwise: str = "for each") -> str:
-    """The last words of a fix. A ResourceClaimTemplate cannot be changed, so claims need another one."""
+    """A ResourceClaimTemplate cannot be changed, so claims need another one."""
     return "in all, by another ResourceClaimTemplate" if counted.by_claim else otherwise
 
 
@@ -300,28 +298,24 @@ def uncounted(
     ctx: Context,
     others: tuple[str, ...] | None = None,
 ) -> Iterator[Violation]:
-    """A violation for claims with an unknown number of GPUs, once for each reason and role in a review.
+    """Claims with an unknown number of GPUs, once for each reason and role in a review, whichever rule calls this.
 
-    Several rules call this function.
-
-    The violation is a warning if `others` is None. If the policy rejects such claims, `others` are the other allowed
+    The violation is a warning if `others` is None. If the policy rejects the claims, `others` are the other allowed
     DeviceClasses.
     """
     where = f"{path}.template.spec.resourceClaims"
     if where in ctx.memo.reported_claims:
         return
     reasons = devices.uncounted(template, patterns, ctx, others).items()
-    for reason, claims in (each for each in reasons if others is not None or each[0].certain):
+    for reason, claims in reasons:
+        if others is None and not reason.certain:
+            continue
         ctx.memo.reported_claims.add(where)
         first, of_one = f'claim "{shortened(claims[min(claims)], MAX_CLAIM_NAME_CHARACTERS)}"', len(claims) == 1
         subject = first if of_one else f"{first} and {len(claims) - 1} more"
         at = f"{where}[{min(claims)}]" if of_one else where
         advisory = others is None or not reason.certain
         yield Violation(at, f"the GPUs of {subject} are not counted: {reason.why}", fix=reason.fix, advisory=advisory)
-
-
-def _count(number: int, noun: str = "GPU") -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _visible(
@@ -334,8 +328,11 @@ def _visible(
     """
     first = template.containers[0]
     for kind, index, container in template.each_container:
-        given = [each for each in container.env or () if each.name == VISIBLE_DEVICES]
-        variables = [each for each in given if each.value_from or each.value not in NO_DEVICES]
+        variables = [
+            variable
+            for variable in container.env or ()
+            if variable.name == VISIBLE_DEVICES and (variable.value_from or variable.value not in NO_DEVICES)
+        ]
         if not variables or (container is first and overwritten):
             continue
         claims = pod.by_claim and settings.max > 0 and container.resources and container.resources.claims
@@ -358,9 +355,8 @@ def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Viol
 
 
 def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The first accelerator that only a LimitRange adds to the launcher."""
-    for pods in (each for each in job_pods(job, ctx) if each.role == LAUNCHER):
-        for _, name in pods.by_default:
+    for pods in job_pods(job, ctx):
+        for _, name in pods.by_default if pods.role == LAUNCHER else ():
             if is_accelerator(name, settings.resources):
                 fix = 'Set its limit to "0".'
                 yield Violation(pods.path, f"a LimitRange adds an idle {name}", fix=fix, advisory=True)

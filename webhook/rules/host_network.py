@@ -2,9 +2,11 @@
 
 With `hostNetwork: true` the ports of the pod are ports of the node, and nearly every node runs an sshd on port 22. The
 worker's sshd then cannot start, or the launcher connects to the node's sshd, which has other keys (mpi-operator issue
-593). A job gets a warning if the port of its sshd is 22 or is not in the manifest, and no volume is mounted over sshd's
-configuration. The warning may be wrong, because the configuration in the image may set another port. The injection
-`host-network` keeps two workers of a job from sharing a node.
+593).
+
+A job gets a warning if the port of its sshd is 22 or is not in the manifest, and no volume is mounted over sshd's
+configuration. The warning may be wrong, because the image may set another port. The injection `host-network` keeps two
+workers of a job from sharing a node.
 """
 
 import re
@@ -24,7 +26,6 @@ _CONFIGURATION: Final = re.compile(r"/etc(?:/ssh(?:/sshd_config(?:\.d(?:/.*)?)?)
 
 @rule("host-network", WarningRuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[Violation]:
-    """Checks the port of the workers' sshd."""
     template = job.worker.template if job.worker else None
     pod = template.spec if template else None
     if template is None or pod is None or not pod.host_network or sshd.port(job, NODES_PORT) != NODES_PORT:

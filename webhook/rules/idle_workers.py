@@ -1,19 +1,19 @@
 """The launcher starts ranks on the workers, and the workers run sshd for the launcher's connections.
 
-Without a hostfile horovodrun and deepspeed run all ranks on the launcher. torchrun, accelerate and a plain Python
-program do the same if mpirun does not start them. Such a job seems to work, but its workers and their GPUs stay idle.
-The list of workers is the operator's file `/etc/mpi/hostfile`. Open MPI, MPICH and Intel MPI get its path from the
-operator. horovodrun fails with both hosts and a hostfile.
+Without the operator's hostfile, `/etc/mpi/hostfile`, horovodrun and deepspeed run all ranks on the launcher, and so do
+torchrun, accelerate and a plain Python program that mpirun does not start. The workers and their GPUs then stay idle.
+Open MPI, MPICH and Intel MPI get the path of the hostfile from the operator. horovodrun fails
+with both hosts and a hostfile.
 
-mpirun connects to workers only by ssh, so it cannot use a worker that runs `sleep infinity` or the training itself, or
-a worker that ends after it has installed or started sshd. The ranks on different workers do not find each other if the
-address of the first rank (`MASTER_ADDR`, `--master-addr` or `--rdzv-endpoint`) is localhost, a pod's name without the
-name of the Service, or `$(hostname)`: a shell of the launcher replaces it by the launcher's name. A pod with
-`dnsPolicy: Default` cannot resolve the names of workers.
+mpirun connects to workers only by ssh. It cannot use a worker that runs `sleep infinity` or the training itself, or a
+worker that ends after it has installed or started sshd.
 
-A violation is a warning, because a program may start processes on the workers in other ways, and a Python script may
-start mpirun. Nothing is reported if the command is a file of the image, or if it mentions ssh, hosts or another program
-that starts ranks.
+The ranks on different workers do not find each other if the address of the first rank (`MASTER_ADDR`, `--master-addr`
+or `--rdzv-endpoint`) is localhost, a pod's name without the name of the Service, or `$(hostname)`, which a shell of the
+launcher replaces by the launcher's name. A pod with `dnsPolicy: Default` cannot resolve the names of workers.
+
+A violation is a warning, because a program may start processes on the workers in other ways. Nothing is reported if the
+command is a file of the image, or if it mentions ssh, hosts or another program that starts ranks.
 """
 
 import re
@@ -68,7 +68,6 @@ _COMMAND: Final = f"{replica_path(WORKER)}.template.spec.containers[0].command"
 
 @rule("idle-workers", WarningRuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[Violation]:
-    """Checks the programs of the workers, and the programs of the launcher."""
     if not job.workers or job.worker is None or job.launcher is None:
         return
     workers, launchers = job.worker.template.containers, job.launcher.template.containers
@@ -84,7 +83,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     fault, fix = _end(worker, started or frozenset())
     if not fault and not sshd.starts(worker):
         in_other_ways = _has_agent(launcher) or b'"postStart"' in bytes(ctx.document)
-        if in_other_ways or any("ssh" in sshd.text(each) for each in workers[1:]):
+        if in_other_ways or any("ssh" in sshd.text(sidecar) for sidecar in workers[1:]):
             return
         program = _only(worker, started)
         is_tool = program in programs.TOOLS
@@ -100,7 +99,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
 
 
 def _end(worker: Container, started: frozenset[str]) -> tuple[str, str]:
-    """(fault, fix) of a worker that ends after it has installed or started sshd; empty for any other worker."""
+    """(fault, fix) of a worker that ends early; empty for any other worker."""
     if "systemctl" in started and "sshd" not in started:
         return "a container has no systemctl", "Run /usr/sbin/sshd -De instead."
     if _SERVICE.search(sshd.text(worker)):
@@ -115,8 +114,8 @@ def _end(worker: Container, started: frozenset[str]) -> tuple[str, str]:
 def _only(worker: Container, started: frozenset[str] | None) -> str | None:
     """The only program of the worker; None if another program may start sshd."""
     others = programs.TOOLS | programs.INSTALLERS | sshd.SHORT
-    known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | shell.SHELLS | {"", "jupyter"}
-    if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
+    without_sshd = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | shell.SHELLS | {"", "jupyter"}
+    if not started or not all(name in without_sshd or _PYTHON.fullmatch(name) for name in started):
         return None
     if started & programs.INSTALLERS and "ssh" in sshd.text(worker):  # some packages start sshd when they are installed
         return None
@@ -124,13 +123,12 @@ def _only(worker: Container, started: frozenset[str] | None) -> str | None:
 
 
 def _has_agent(launcher: Container) -> bool:
-    """Whether the launcher starts daemons by other means than ssh."""
+    """The launcher may start daemons by other means than ssh."""
     names = " ".join(variable.name for variable in launcher.env or ())
     return _OTHER_AGENT.search(f"{sshd.text(launcher)} {names}") is not None
 
 
 def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tuple[str, str]]:
-    """(fault, fix) of each fault of the launcher."""
     for call in calls:
         yield from _call(launcher, call, alone=len(calls) == 1)
     started = None if calls else programs.started_by(launcher)
@@ -148,15 +146,17 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
     elif has_deepspeed and (hostfile := _DEEPSPEED_HOSTFILE.search(text)):
         yield from _missing(launcher, hostfile[1])
     elif own and not of_others:
-        name = next((each for each in own if not _PYTHON.fullmatch(each)), "")
+        name = next((program for program in own if not _PYTHON.fullmatch(program)), "")
         fault = f"{name} runs on the launcher alone" if name else f"workers stay idle unless {own[0]} calls mpirun"
         yield fault, "Start it with mpirun."
 
 
 def _address(launcher: Container, job: MPIJob) -> Iterator[tuple[str, str]]:
-    """A fault if the ranks on different workers do not find the first rank by its address."""
-    variables = "\n".join(f"{variable.name}={variable.value}" for variable in launcher.env or ())
-    given = _ADDRESS.findall(f"{sshd.text(launcher)}\n{variables}") if job.mpirun_calls and job.workers > 1 else []
+    if not job.mpirun_calls or job.workers < 2:
+        return
+    variables = "\n".join([f"{variable.name}={variable.value}" for variable in launcher.env or ()])
+    text = f"{sshd.text(launcher)}\n{variables}"
+    given = _ADDRESS.findall(text) if "ADDR=" in text or "addr" in text or "endpoint" in text else []
     by_shell = [address for address in given if address[:1] in {"$", "`"}]
     if by_shell and job.spec.run_launcher_as_worker:  # the launcher has the first rank
         return
@@ -172,7 +172,7 @@ def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tup
     if call.options is None:
         return
     hosts = [(name, values[0]) for name, values in call.options if name in HOSTS and values]
-    hosts += [each for each in mca.parameters(call.words) if each[0].endswith("default_hostfile")]
+    hosts += [(name, value) for name, value in mca.parameters(call.words) if name.endswith("default_hostfile")]
     if call.program == "horovodrun" and not hosts:
         yield "horovodrun runs on the launcher alone", f"Add {_USE}."
     if call.program == "horovodrun" and any(name == "hostfile" for name, _ in hosts):
@@ -195,7 +195,7 @@ def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tup
 
 
 def _missing(launcher: Container, path: str) -> Iterator[tuple[str, str]]:
-    """A fault if the file certainly does not exist: no volume contains it, and no program could write it."""
+    """A fault if no volume contains the file, and no program could write it."""
     if "$" in path or path == HOSTFILE or sshd.text(launcher).count(path) > 1:
         return
     started = programs.started_by(launcher)

@@ -1,15 +1,16 @@
 """Names of container images are valid, and the images are from allowed registries.
 
 Kubernetes only checks that the name is not empty, so a typo appears only on the node, as `InvalidImageName` for each
-pod. Init containers are checked too. An image id (64 hexadecimal digits, or any digits after `sha256:`) is rejected: a
-node runs any image that it has stored under this id, from any registry.
+pod. An image id (64 hexadecimal digits, or any digits after `sha256:`) is rejected: a node runs any image that it has
+stored under this id, from any registry.
 
-The checks of these settings are off by default: `allowedRegistries` (registries, also with a path such as
-`registry.example.com/team`), `requireDigest`, and `pullSecretsFor` (registries that need a pull secret). A missing pull
-secret is a warning, because the service account may have the secret. An image without a tag, or with the tag `latest`,
-is a warning, once for each image, because nodes may run different versions of it. With `refuseLatest` such an image is
-rejected or admitted instead. On OpenShift, an image with a tag is a warning too if its registry is mirrored by digest
-only, because such a mirror does not serve tags.
+These checks are off by default: `allowedRegistries` (registries, also with a path such as `registry.example.com/team`),
+`requireDigest`, and `pullSecretsFor` (registries that need a pull secret). A missing pull secret is a warning, because
+the service account may have the secret.
+
+An image without a tag, or with the tag `latest`, is a warning, because nodes may run different versions of it. With
+`refuseLatest` the image is rejected or admitted instead. On OpenShift, an image with a tag is a warning if its registry
+is mirrored by digest only: the mirror does not serve tags.
 
 Not guaranteed: without `requireDigest` the registry decides which image a tag means when a pod starts. A command in a
 container can download programs.
@@ -34,7 +35,7 @@ from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings, valid_entries
 from webhook.predict import image_mirrors
 from webhook.predict.image_mirrors import TagSource
-from webhook.rules import CauseReason, Degree, Violation, rule, shortened
+from webhook.rules import CauseReason, Degree, Violation, first_of, rule, shortened
 from webhook.rules.limits import MAX_SHOWN_REGISTRIES
 
 _TAG_OR_DIGEST = re.compile("[:@]")
@@ -52,7 +53,7 @@ class Settings(RuleSettings):
     allowed_registries: Registries = Field(
         (), description="Registries, or paths in them, that images may come from; none means all."
     )
-    require_digest: bool = Field(False, description="Whether every image must be named by its digest.")
+    require_digest: bool = Field(False, description="Require a digest for every image.")
     refuse_latest: bool | None = Field(
         None,
         description="The tag latest, also if it is only implied: true rejects it, false admits it, null warns.",
@@ -64,10 +65,8 @@ class Settings(RuleSettings):
 
 @rule("images", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks the images and pull secrets of each template, then images that may change or are mirrored by digest."""
-    warned: dict[
-        tuple[str, ...], dict[str, Violation]
-    ] = {}  # by image and reason: the first violation in each template
+    # By image and reason, the first violation in each template.
+    warned: dict[tuple[str, ...], dict[str, Violation]] = {}
     unpinned = _unpinned(job, ctx.old) if settings.require_digest else {}
     for _, path, replica in job.replicas():
         faults, moving, tagged = _of_template(replica.template, f"{path}.template", settings, unpinned)
@@ -85,7 +84,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 class _TemplateImages(NamedTuple):
-    """The faults of a template, (image, violation) of images that may change, and (field, image, reference) by tag."""
+    """Results for one template."""
 
     wrong: Sequence[Violation]
     moving: Sequence[tuple[str, Violation]]
@@ -93,7 +92,7 @@ class _TemplateImages(NamedTuple):
 
 
 def _unpinned(job: MPIJob, stored: MPIJob | None) -> Mapping[str, int]:
-    """Numbers from 1 for the fields with an image of the same repository without a digest; unchanged fields first."""
+    """Numbers from 1 for fields with an image of the same repository without a digest; unchanged fields first."""
     sources = _tagged(job)
     stored_sources = _tagged(stored) if stored else {}
     counts: Counter[str] = Counter()
@@ -120,7 +119,6 @@ def _source(reference: ImageReference) -> str:
 
 
 def _of_template(template: PodTemplate, path: str, settings: Settings, unpinned: Mapping[str, int]) -> _TemplateImages:
-    """The checks of the template at `path` that do not depend on the cluster."""
     faults: list[Violation] = []
     moving: list[tuple[str, Violation]] = []
     tagged: list[tuple[str, str, ImageReference]] = []
@@ -150,7 +148,7 @@ def _of_template(template: PodTemplate, path: str, settings: Settings, unpinned:
 
 
 def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]]:
-    """(field, image) of each container, then of each image volume with a reference."""
+    """(field, image) of each container and image volume."""
     for kind, index, container in template.each_container:
         yield f"{path}.spec.{kind}[{index}].image", container.image
     for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
@@ -159,12 +157,10 @@ def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]
 
 
 def _caution(where: str, image: str, fault: str, fix: str, kind: str) -> Violation:
-    """A warning about the image at `where`."""
     return Violation(where, fault, fix, advisory=True, degree=Degree(kind, frozenset({image})))
 
 
 def _unreadable(field: str, image: str, error: ImageError) -> Violation:
-    """The error, with the corrected reference as the fix if there is one."""
     fault, _, advice = str(error).rpartition(": ")
     if not fault:
         fault, advice = advice, f"write it as {images.PATTERN}"
@@ -175,7 +171,7 @@ def _unreadable(field: str, image: str, error: ImageError) -> Violation:
 
 
 def _likely_reference(image: str) -> str | None:
-    """The reference without blanks and scheme, and with its name in lower case; None if this is not valid either."""
+    """The reference without blanks and scheme, in lower case; None if that is not valid either."""
     text = _BLANKS.sub(r"\1", image[: 2 * MAX_IMAGE_CHARACTERS].strip()).rpartition(" pull ")[2]
     text = _PLACEHOLDER.sub(":1.0", text.rpartition("://")[2])
     path, slash, last = text.rpartition("/")
@@ -194,11 +190,10 @@ def _policy(
     allowed = settings.allowed_registries
     source = _source(reference)
     if allowed and not any(images.in_registry(reference, entry) for entry in allowed):
-        shown = ", ".join(allowed[:MAX_SHOWN_REGISTRIES]) + (", ..." if len(allowed) > MAX_SHOWN_REGISTRIES else "")
         yield Violation(
             where,
             f'"{shortened(source)}" is not from an allowed registry',
-            fix=f"Use an image from {shown}.",
+            fix=f"Use an image from {first_of(allowed, MAX_SHOWN_REGISTRIES)}.",
             reason=CauseReason.FORBIDDEN,
             degree=Degree(f"{where} registry", frozenset({source})),
         )

@@ -1,14 +1,13 @@
 """A job has no more bytes than the policy allows.
 
-The size is the number of bytes of the object as JSON, including `metadata.managedFields` and the status.
+The size is the number of bytes of the object as JSON, including `metadata.managedFields` and the status. A policy
+cannot change two further limits. An object that etcd could not store (1.5 MiB), or with more than 20,000 mappings and
+lists, is rejected without other checks. A job whose checks take more than 250 ms of processor time is rejected, because
+other jobs would have to wait. With `mode` `warn` or `audit`, jobs above these two limits are admitted unchecked and
+without injections; a job that is too expensive gets the injections of its creator and its time limit.
 
-This rule has two further limits, which a policy cannot change. An object that etcd could not store (1.5 MiB), or with
-more than 20,000 mappings and lists, is rejected; other rules do not check it, and nothing is injected into it. A job
-whose checks take more than 250 ms of processor time is rejected as too expensive to check, because other jobs would
-have to wait. With `mode` `warn` or `audit`, jobs above these two limits are admitted unchecked; a job that is too
-expensive then gets only the injections of its creator and its time limit. An update that leaves spec, labels and
-annotations unchanged is always admitted. In a cluster with Kueue, an update by a controller of the policy may also
-change the fields that Kueue changes when it starts and stops a job.
+An update that leaves spec, labels and annotations unchanged is always admitted. In a cluster with Kueue, an update by a
+controller of the policy may also change the fields that Kueue changes when it starts and stops a job.
 """
 
 from collections.abc import Iterator
@@ -34,7 +33,6 @@ class Settings(RuleSettings):
 
 @rule(RULE, Settings, since="0.1", importance=Importance.FAILS)
 def check(_: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Compares the number of bytes with `maxBytes`."""
     size = len(memoryview(ctx.document))
     if size > settings.max_bytes:
         yield Violation(

@@ -2,25 +2,23 @@
 
 A user writes the limit as annotation `training.openshift.io/timeout`, which becomes
 `spec.runPolicy.activeDeadlineSeconds` when the job is created, or as the field itself. A limit above `max` needs an
-exemption: a user with the right to exempt writes `training.openshift.io/exempt: job-timeout` and a reason.
+exemption: a user with the right to exempt writes `training.openshift.io/exempt: job-timeout` and a reason. A later
+change of the annotation is a warning, because only the field applies.
 
-With a `max`, a user cannot give up the limit: an update cannot remove it, and a job with
-`training.openshift.io/timeout-action: notify-only` must have one. The injection `job-timeout` sets the limit of a job
-with `notify-only` to `max`, and the limit of any other job that has none to the injection's default, so a rejection for
-a missing limit is rare. If the injection is off, a new job may have no limit, except with `notify-only`. For services
-that run for ever set `max: null`, or allow their users to exempt jobs and annotate a time such as `3650d`.
+With a `max`, an update cannot remove the limit, and a job with `training.openshift.io/timeout-action: notify-only` must
+have one. The injection `job-timeout` sets a missing limit: to `max` with `notify-only`, else to the injection's
+default. If the injection is off, a new job may have no limit, except with `notify-only`. For services that run for ever
+set `max: null`, or allow users to exempt jobs and annotate a time such as `3650d`.
 
-Pods that are terminated get their grace period in addition to the limit. `maxGracePeriod` is the longest grace period
-that a template and its probes may have. Suspending or deleting the job also waits for the grace period.
+Pods that are terminated, suspended or deleted get their grace period in addition to the limit. `maxGracePeriod` is the
+longest grace period of a template and its probes.
 
-Workers usually end with the launcher. They do not with `cleanPodPolicy: None`, or if the launcher never starts. So the
-injection `job-timeout` sets the `activeDeadlineSeconds` of the Worker template to `max`. A value above `max` is
-rejected, and so is an update that removes the value.
+Workers do not end with the launcher with `cleanPodPolicy: None`, or if the launcher never starts. So the injection
+`job-timeout` sets the `activeDeadlineSeconds` of the Worker template to `max`. This rule rejects a value above `max`,
+and an update that removes the value.
 
 Not guaranteed: the time starts again with each resume, and with each new pod after a user has deleted one. Pods of
 TrainJobs end only with the TrainJob. A user who may create Pods or Jobs needs no MPIJob to run longer.
-
-A change of the annotation on an existing job is a warning: it has no effect, because only the field applies.
 """
 
 from collections.abc import Iterator
@@ -60,7 +58,6 @@ def admits(settings: Settings) -> Admitted:
 
 @rule("job-timeout", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks the limit of the job, the grace periods, and the limit of the workers."""
     yield from _limit_of_job(job, settings, ctx)
     yield from _grace_periods(job, settings)
     if settings.max is not None:
@@ -68,7 +65,6 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _limit_of_job(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks the annotations, compares them with the field, and the limit with `max`."""
     action = job.annotations.get(TIMEOUT_ACTION, TERMINATE)
     if action not in {TERMINATE, NOTIFY_ONLY}:
         fix = f"Use {TERMINATE} or {NOTIFY_ONLY}, or remove it."
@@ -119,7 +115,7 @@ def _grace_periods(job: MPIJob, settings: Settings) -> Iterator[Violation]:
 
 
 def _with_grace_periods(template: PodTemplate) -> Iterator[tuple[str, PodSpec | Probe]]:
-    """(path below the pod's spec, part) of the pod and of each probe that may have a grace period."""
+    """(path below the pod's spec, part)"""
     if template.spec is not None:
         yield "", template.spec
     for kind, index, container in template.each_container:
@@ -153,7 +149,7 @@ def _too_long(field: str, seconds: int, longest: str, degree: Degree) -> Violati
 
 
 def _disagree(annotated: int, seconds: int, action: str) -> bool:
-    """Whether the values contradict: with notify-only the job may end later than annotated, but not earlier."""
+    """With notify-only the job may end later than annotated, but not earlier."""
     return seconds < annotated if action == NOTIFY_ONLY else seconds != annotated
 
 
@@ -168,7 +164,6 @@ def _allowed(most: int | str | None) -> str:
 
 
 def _limit(annotated: int | None, most: int | None) -> str:
-    """The fix to set a limit that agrees with the annotation."""
     if annotated is not None:
         within = most is None or annotated <= most
         return (
@@ -178,7 +173,7 @@ def _limit(annotated: int | None, most: int | None) -> str:
 
 
 def _disagreement(annotation: str, annotated: int, seconds: int, *, stored: bool, beyond: int | None) -> Violation:
-    """`beyond`: the maximum if the annotation is above the maximum, else None."""
+    """`beyond`: the maximum if the annotation is above the maximum."""
     if stored:
         fault = f"{mention(TIMEOUT, annotation)} has no effect on an existing job, which has {seconds} s"
         fix = f"Set {FIELD} to {annotated if beyond is None else _allowed(beyond)}."

@@ -1,12 +1,12 @@
 """Containers, pods and claims stay within the LimitRanges of the namespace.
 
-The API server checks pods, not jobs: it stores a job whose pods break a limit, and minutes later rejects each pod on
-every attempt. So this rule checks the pods that the operator will create, with the defaults of LimitRanges and of the
-API server: `min`, `max` and `maxLimitRequestRatio` of containers and of pods, and `min` and `max` of the claims of
-`ephemeral` volumes. It also reports pods that a default makes invalid, such as a default limit below the job's request.
+The API server stores a job whose pods break a limit, and later rejects each pod on every attempt. This rule checks the
+pods that the operator will create, with the defaults of LimitRanges and of the API server: `min`, `max` and
+`maxLimitRequestRatio` of containers and of pods, and `min` and `max` of the claims of `ephemeral` volumes. It also
+reports pods that a default makes invalid, such as a default limit below the job's request.
 
-If two LimitRanges have different defaults for a resource, the API server uses either default. In this case a resource
-without a value in the job is not checked. Nothing is checked while the LimitRanges are unknown.
+If two LimitRanges have different defaults for a resource, the API server uses either default. A resource without a
+value in the job is then not checked. Nothing is checked while the LimitRanges are unknown.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.job_pods import job_pods
 from webhook.predict.limit_ranges import AbovePod, HugePagesAlone, NoLimit, OutOfBounds, RequestAndLimit, faults
-from webhook.rules import CauseReason, Degree, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, first_of, rule
 from webhook.rules.limits import MAX_SHOWN_LIMIT_RANGES
 
 _REFUSED = "the pods are rejected"
@@ -35,16 +35,14 @@ class Settings(RuleSettings):
 
 @rule("limit-range", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks each container, pod and claim."""
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     if ranges is UNKNOWN or not ranges:
         return
-    every = tuple(ranges.values())
     for pods in job_pods(job, ctx):
         if not pods.template.containers:
             continue  # upstream-contract rejects it
         by_resource: dict[tuple[object, ...], list[OutOfBounds]] = {}
-        for fault in faults(pods.template, pods.resources, pods.disputed, every):
+        for fault in faults(pods.template, pods.resources, pods.disputed, tuple(ranges.values())):
             if isinstance(fault, OutOfBounds):
                 by_resource.setdefault((fault.kind == CLAIM, fault.amounts.path, fault.amounts.name), []).append(fault)
             else:
@@ -54,7 +52,6 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violation:
-    """A pod that defaults make invalid."""
     match fault:
         case NoLimit(amounts=stated):
             request = _shown(stated.request)
@@ -65,15 +62,15 @@ def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violat
             message = f"default {name} {_shown(amount)} without cpu or memory; {_REFUSED}"
             return Violation(f"{path}.{where}", message, fix="Set limits[memory] to the needed amount.")
         case AbovePod(amount=amount, most=most):
-            what = "pod has" if not fault.requested else "containers get defaults and request"
+            subject = "pod has" if not fault.requested else "containers get defaults and request"
             first, second = (most, amount) if fault.requested else (amount, most)
-            message = f"{_shown(first)}, the {what} {_shown(second)}; {_REFUSED}"
+            message = f"{_shown(first)}, the {subject} {_shown(second)}; {_REFUSED}"
             fix = "Set it to {0} or more." if fault.requested else "Set it to {0} or less."
             return Violation(f"{path}.{fault.path}", message, fix=fix.format(_shown(second)))
 
 
 def _out_of_bounds(path: str, broken: Sequence[OutOfBounds]) -> Violation:
-    """One violation for all LimitRanges that the request and limit of a resource break; one fix satisfies them."""
+    """One violation, because one fix satisfies all broken LimitRanges."""
     first = broken[0]
     stated = first.amounts
     bounds: dict[str, list[str]] = {}
@@ -86,7 +83,7 @@ def _out_of_bounds(path: str, broken: Sequence[OutOfBounds]) -> Violation:
     missing = stated.request is None or stated.limit is None
     return Violation(
         f"{path}.{_field(first)}",
-        f"{out}; {effect} (LimitRange {_listed(sources)})",
+        f"{out}; {effect} (LimitRange {first_of(sources, MAX_SHOWN_LIMIT_RANGES)})",
         fix=_fix(stated, first.fit, least=first.bounds.min, only_request=first.kind == CLAIM),
         reason=CauseReason.REQUIRED if missing else CauseReason.INVALID,
         degree=_degree(f"{path}.{stated.path} {stated.name}", broken),
@@ -94,7 +91,7 @@ def _out_of_bounds(path: str, broken: Sequence[OutOfBounds]) -> Violation:
 
 
 def _degree(of: str, broken: Sequence[OutOfBounds]) -> Degree | None:
-    """The amount for each broken limit; None if the job states no amount."""
+    """None if the job states no amount."""
     amounts: dict[str, int] = {}
     for fault in broken:
         amount = _excess(fault)
@@ -127,7 +124,7 @@ def _field(fault: OutOfBounds) -> str:
 
 
 def _out(fault: OutOfBounds) -> tuple[str, str]:
-    """(the amount, the broken limit) in words."""
+    """(amount, broken limit) in words."""
     stated, own = fault.amounts, fault.bounds
     request, limit = stated.request, stated.limit
     noun = _NOUNS[fault.kind]
@@ -160,7 +157,6 @@ def _amount(stated: RequestAndLimit, field: str, amount: Quantity | None) -> str
 
 
 def _fix(stated: RequestAndLimit, fit: Fit | None, *, least: Quantity | None = None, only_request: bool = False) -> str:
-    """The fix: the amounts to write."""
     if fit is None:
         return "No amount fits: ask an administrator to change the LimitRanges."
     if fit is ANY:
@@ -177,7 +173,3 @@ def _fix(stated: RequestAndLimit, fit: Fit | None, *, least: Quantity | None = N
 
 def _shown(amount: Quantity | None) -> str:
     return quantity.format(amount or Quantity(0))
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:MAX_SHOWN_LIMIT_RANGES]) + (", ..." if len(names) > MAX_SHOWN_LIMIT_RANGES else "")

@@ -2,12 +2,12 @@
 
 Kueue suspends every job with the label `kueue.x-k8s.io/queue-name`. The job stays suspended if the queue does not exist
 or is stopped, or if its ClusterQueue is stopped, inactive or not for this namespace. Only the Workload shows the
-reason. If Kueue does not manage the namespace (`managedJobsNamespaceSelector`), there is no Workload either. If Kueue
-does not manage MPIJobs at all, the label has no effect: the job starts at once, outside the quota. A misspelt key, such
-as `kueue.x-k8s.io/queue`, an annotation and a label of a pod template have no effect either.
+reason, and there is no Workload if Kueue does not manage the namespace (`managedJobsNamespaceSelector`). If Kueue does
+not manage MPIJobs at all, the job starts at once, outside the quota. A misspelt key, such as `kueue.x-k8s.io/queue`, an
+annotation and a label of a pod template have no effect.
 
-Kueue sends a job with `managedBy: kueue.x-k8s.io/multikueue` to another cluster. Such a job never starts without a
-queue, or in a queue whose ClusterQueue has no admission check of MultiKueue.
+Kueue sends a job with `managedBy: kueue.x-k8s.io/multikueue` to another cluster. The job never starts without a queue,
+or if its ClusterQueue has no admission check of MultiKueue.
 
 A violation is a warning, because a queue may be created or resumed after the job. Unknown queues cause no warning.
 """
@@ -38,7 +38,6 @@ class Settings(WarningRuleSettings):
 
 @rule("local-queue", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks whether Kueue manages the job, then the LocalQueue and its ClusterQueue."""
     name = job.labels.get(QUEUE_NAME)
     if job.run_policy.managed_by == MULTIKUEUE:
         yield from _sent_elsewhere(name or "", ctx)
@@ -47,42 +46,34 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _misplaced(job)
     if not name:
         return
-    match reason:
-        case Unmanaged.FRAMEWORK:
-            kind = job.kind or "MPIJob"
-            message = f"Kueue does not manage {kind}s here (its configuration lacks {framework(job)})"
-            yield Violation(LABEL, message, fix="Remove it, or enable them.")
-            return
-        case Unmanaged.NAMESPACE:
-            message = "Kueue does not manage this namespace (the job would wait for ever)"
-            yield Violation(LABEL, message, fix="Remove it.", reason=CauseReason.FORBIDDEN)
-            return
-    if fault := queues.fault(ctx.view, ctx.namespace, name):
-        yield Violation(
-            LABEL,
-            fault.in_words(name),
-            fix=queues.advice(ctx.view, ctx.namespace, name),
-            reason=CauseReason.NOT_SUPPORTED,
-        )
+    if reason is Unmanaged.FRAMEWORK:
+        kind = job.kind or "MPIJob"
+        message = f"Kueue does not manage {kind}s here (its configuration lacks {framework(job)})"
+        yield Violation(LABEL, message, fix="Remove it, or enable them.")
+    elif reason is Unmanaged.NAMESPACE:
+        message = "Kueue does not manage this namespace (the job would wait for ever)"
+        yield Violation(LABEL, message, fix="Remove it.", reason=CauseReason.FORBIDDEN)
+    elif fault := queues.fault(ctx.view, ctx.namespace, name):
+        fix = queues.advice(ctx.view, ctx.namespace, name)
+        yield Violation(LABEL, fault.in_words(name), fix, CauseReason.NOT_SUPPORTED)
     elif not names.label_value_problem(name) and (problem := names.dns_1123_subdomain_problem(name)):
         fix = names.advice(name, names.dns_1123_subdomain_problem)
         yield Violation(LABEL, f'"{shortened(name, MAX_OBJECT_NAME_CHARACTERS)}" {problem.partition(";")[0]}', fix)
 
 
 def _misplaced(job: MPIJob) -> Iterator[Violation]:
-    """A queue's name under a key, or in a place, that Kueue does not read."""
+    queue = job.labels.get(QUEUE_NAME)
     places = [("metadata", job)] + [(f"{path}.template.metadata", spec.template) for _, path, spec in job.replicas()]
     for path, owner in places:
         for kind, entries in (("labels", owner.labels), ("annotations", owner.annotations)):
-            where = f"{path}.{kind}"
-            fix = f"Rename it to {QUEUE_NAME}." if where == "metadata.labels" else f"Move it to {LABEL}."
-            keys = [key for key, value in entries.items() if value != job.labels.get(QUEUE_NAME)]
-            for key in (each for each in keys if means_queue_name(each) and (owner is job or "/" in each)):
-                yield Violation(f"{where}[{key}]", "has no effect", fix)
+            for key, value in entries.items():
+                if value != queue and (owner is job or "/" in key) and means_queue_name(key):
+                    of_job = owner is job and kind == "labels"
+                    fix = f"Rename it to {QUEUE_NAME}." if of_job else f"Move it to {LABEL}."
+                    yield Violation(f"{path}.{kind}[{key}]", "has no effect", fix)
 
 
 def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
-    """A violation if Kueue does not send the job to another cluster."""
     queue = queues.of_job(ctx.view, ctx.namespace, name)
     if queue is UNKNOWN or not is_there(ctx.view):
         return
@@ -98,6 +89,6 @@ def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
 
 
 def _may_send(check: str, ctx: Context) -> bool:
-    """Whether the AdmissionCheck may belong to MultiKueue. A missing AdmissionCheck only makes the queue inactive."""
-    found = ctx.view.get(ADMISSION_CHECKS, check)
-    return not isinstance(found, AdmissionCheck) or found.controller == MULTIKUEUE
+    """A missing AdmissionCheck only makes the queue inactive."""
+    admission_check = ctx.view.get(ADMISSION_CHECKS, check)
+    return not isinstance(admission_check, AdmissionCheck) or admission_check.controller == MULTIKUEUE

@@ -24,7 +24,7 @@ class Settings(RuleSettings):
 
 @rule("mpi-implementation", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Implementations that the operator does not know are left to the rule `upstream-contract`."""
+    """The rule `upstream-contract` reports unknown implementations."""
     value = job.spec.mpi_implementation
     if value in IMPLEMENTATIONS and value not in settings.allowed:
         yield not_allowed("spec.mpiImplementation", value, settings.allowed, default="OpenMPI")

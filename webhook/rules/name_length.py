@@ -1,9 +1,8 @@
 """The job's name leaves room for scaling up.
 
-Worker pods are called `<name>-worker-<index>`, which must be a DNS label of at most 63 characters. A name that just
-fits ten workers becomes invalid with the eleventh worker, and the operator then does nothing more for the running job.
-The name must be short enough for `scaleTo` workers. The rule `upstream-contract` rejects names that are too long for
-the current number of workers.
+Worker pods are called `<name>-worker-<index>`, which must be a DNS label of at most 63 characters. The name must be
+short enough for `scaleTo` workers. If a running job is scaled beyond the room in its name, the operator does nothing
+more for the job. The rule `upstream-contract` rejects names that are too long for the current number of workers.
 
 With `setHostnameAsFQDN` the host of a worker is called `<name>-worker-<index>.<name>.<namespace>.svc.cluster.local`.
 The kubelet starts no pod with a host name of more than 64 characters. The violation is a warning if the name would fit
@@ -34,7 +33,6 @@ class Settings(RuleSettings):
 
 @rule("name-length", Settings, since="0.1", importance=Importance.MINOR)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks the name of the last of `scaleTo` workers, and full host names."""
     if names.is_generated(job.metadata.name, job.metadata.generate_name):
         path, kind = "metadata.generateName", "generateName"
         base = min(len(job.metadata.generate_name), names.GENERATED_BASE_MAX_LENGTH)
@@ -55,7 +53,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _full_names(job: MPIJob, length: int, ctx: Context) -> Iterator[Violation]:
-    """`length`: characters of the job's name, which is in the host name and in its domain (`GetNodenameForKernel`)."""
+    """`length`: characters of the job's name, which a full host name contains twice (`GetNodenameForKernel`)."""
     for role, path, replica in job.replicas():
         if replica.template.spec is None or not replica.template.spec.set_hostname_as_fqdn:
             continue
@@ -71,5 +69,4 @@ def _full_names(job: MPIJob, length: int, ctx: Context) -> Iterator[Violation]:
 
 
 def _room(workers: int) -> int:
-    """The maximum length of a name for this number of workers."""
     return names.DNS_LABEL_MAX_LENGTH - len(f"-worker-{workers - 1}")

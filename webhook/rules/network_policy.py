@@ -8,17 +8,16 @@ With `--network-policies` the service creates a NetworkPolicy `mpijob-<job>` for
   the API server.
 - `isolated`: pods reach only DNS, and pods of the same job by TCP on the port of sshd and on ports from 1024 on.
 
-The setting `egress` allows other targets, such as an object store. The setting `ingress` allows other clients, such as
-a scraper of metrics. A job chooses another posture, one of `choices`, by the annotation
-`training.openshift.io/network-policy`.
+`egress` allows other targets, such as an object store, and `ingress` other clients, such as a scraper of metrics. A job
+chooses another posture, one of `choices`, by the annotation `training.openshift.io/network-policy`.
 
-Some traffic cannot be filtered. NetworkPolicies do not apply to pods in the host network, so a job with such pods gets
-no NetworkPolicy: its other pods would not accept their connections. RDMA does not pass through the kernel. Further
-networks (Multus), and replacements of the cluster's network, have their own kind of policy. Isolate such jobs by
+Some traffic cannot be filtered. A job with pods in the host network gets no NetworkPolicy: the NetworkPolicy would not
+apply to these pods, and the other pods would reject connections from them. RDMA does not pass through the kernel.
+Multus networks, and replacements of the cluster's network, have their own kind of policy. Isolate such jobs by
 partitions (InfiniBand), VLANs or separate networks.
 
-For a job without its own NetworkPolicy, the policies of its namespace must admit the launcher. There is a warning if a
-policy selects the workers and no policy admits any pod of the namespace.
+Without its own NetworkPolicy, a job gets a warning if a policy of the namespace selects the workers and no policy
+admits any pod of the namespace.
 """
 
 from collections.abc import Iterator
@@ -124,7 +123,6 @@ def posture(requested: str | None, settings: Settings) -> Posture:
 
 @rule("network-policy", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks the annotation, then the traffic of each template that no NetworkPolicy filters."""
     requested = job.annotations.get(NETWORK_POLICY)
     chosen = posture(requested, settings)
     if requested is not None and requested != chosen:
@@ -139,16 +137,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         if template.spec is not None and template.spec.host_network:
             where = f"{path}.template.spec.hostNetwork"
             yield Violation(where, "is outside any NetworkPolicy", "Remove it.", CauseReason.FORBIDDEN)
-        found = extended_resources([*template.containers, *((template.spec and template.spec.init_containers) or ())])
-        if any(is_accelerator(name, settings.rdma_devices) for name in found):
-            fix = "Use partitions or VLANs."
-            yield _unfiltered(path, "its NetworkPolicy does not filter RDMA", fix)
+        resources = extended_resources([*template.containers, *template.init_containers])
+        if any(is_accelerator(name, settings.rdma_devices) for name in resources):
+            yield _unfiltered(path, "its NetworkPolicy does not filter RDMA", "Use partitions or VLANs.")
         if template.annotations.get(NETWORKS) or template.annotations.get(DEFAULT_NETWORK):
             yield _unfiltered(path, "its NetworkPolicy does not filter further networks", "Give them a policy.")
 
 
 def _blocked_launcher(job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    """Policies of the namespace that block the launcher. There are none if one policy admits it."""
+    """Nothing is reported if one policy of the namespace admits the launcher."""
     policies = ctx.view.within(NETWORK_POLICIES, ctx.namespace)
     if policies is UNKNOWN or not policies or job.worker is None or job.launcher is None:
         return
@@ -162,12 +159,7 @@ def _blocked_launcher(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     if of_workers and all(policy.denies_own_namespace(space) for policy in of_workers):
         name = shortened(min(policy.name for policy in of_workers), MAX_OBJECT_NAME_CHARACTERS)
         fault = f"NetworkPolicy {name} blocks the launcher"
-        yield Violation(
-            replica_path(WORKER),
-            fault,
-            "Allow its own pods in.",
-            advisory=True,
-        )
+        yield Violation(replica_path(WORKER), fault, "Allow its own pods in.", advisory=True)
 
 
 def _unfiltered(path: str, fault: str, fix: str) -> Violation:

@@ -1,21 +1,19 @@
 """The namespace's Pod Security level admits launcher and workers.
 
 Pod Security admission checks only pods: it admits a job that breaks the level, and then rejects each of its pods. This
-rule applies the same checks to both pod templates, injections included, with the same labels of the namespace
-(`pod-security.kubernetes.io/enforce`, `audit`, `warn`, each with a `-version`). A violation of the enforced level
+rule makes the same checks of both pod templates, with the namespace's labels (`pod-security.kubernetes.io/enforce`,
+`audit`, `warn`, each with a `-version`) and with the messages of Pod Security. A violation of the enforced level
 rejects the job, a violation of the `warn` level is a warning, and a violation of the `audit` level is written to the
-audit log. The messages are the messages of Pod Security.
+audit log. On OpenShift the templates are checked after their SCC has filled in its values: see the rule `scc`. Invalid
+labels are read as Pod Security reads them: enforce as restricted, audit and warn as privileged, any version as latest.
 
-On OpenShift the templates are checked after their SCC has filled in its values: see the rule `scc`.
+The setting `floor` is a level in addition to the labels. If the namespace enforces this or a stricter level, the
+version in the namespace's label applies.
 
-Invalid labels are read as Pod Security reads them: enforce as restricted, audit and warn as privileged, any version as
-latest. The setting `floor` is a level that applies in addition to the labels. If the namespace enforces this level or a
-stricter level, the version in the namespace's label applies.
-
-The checks depend on the version of the API server, which the service reads together with its policies: with
-`hostUsers: false` root is allowed only from 1.35 on, and API servers before 1.33 drop the field. If no version can be
-read, as in `check` of files, the newest checks apply unless `clusterVersion` is set. After an upgrade of the API server
-the old version applies until a policy changes or the service restarts.
+The checks depend on the version of the API server, which the service reads together with its policies: with `hostUsers:
+false` root is allowed only from 1.35 on, and API servers before 1.33 drop the field. If no version can be read, as in
+`check` of files, the newest checks apply unless `clusterVersion` is set. After an upgrade the old version applies until
+a policy changes or the service restarts.
 
 Not guaranteed: `floor` applies only to the pods of jobs. For a user who may create Pods, only the labels apply.
 """
@@ -106,7 +104,6 @@ def admits(settings: Settings) -> Admitted:
 
 @rule("pod-security", Settings, since="0.1", importance=Importance.FAILS, admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks the labels, then each template against the levels of enforce, warn and audit."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     labelled, errors = labels.read(namespace.labels if isinstance(namespace, Namespace) else {})
     yield from map(_unreadable, errors)
@@ -122,7 +119,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         for role, path, written in templates(ctx.document):
             admitted_as = of_scc.get(role)
             template = filled_in(written, admitted_as, ctx)
-            rejected = {each.path for each in admitted_as.rejections} if admitted_as else set()
+            rejected = {rejection.path for rejection in admitted_as.rejections} if admitted_as else set()
             if not template.spec or template.spec.runtime_class_name not in settings.exempt_runtime_classes:
                 yield from _judge(path, template, levels, newest, rejected, compared=ctx.operation == "UPDATE")
     except ShapeError as error:
@@ -132,8 +129,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 def _judge(
     path: str, template: PodTemplate, namespace: _Namespace, newest: Version, reported: set[str], *, compared: bool
 ) -> Iterator[Violation]:
-    """`reported`: fields that the rule `scc` reports. `compared`: an update, whose violations are compared with the
-    violations of the stored job.
+    """`reported`: fields that the rule `scc` reports; `compared`: the violations are compared with those of the stored
+    job.
     """
     enforce, audit, warn = namespace.policy
     limits: tuple[dict[str, bool], ...] = ({}, {"advisory": True}, {"audit_only": True})
@@ -156,16 +153,13 @@ def _judge(
 
 
 def _faults(level: LevelVersion, template: PodTemplate, newest: Version) -> list[Result]:
-    """The faults, without ports that are host ports only because of hostNetwork."""
-    return [
-        result for result in evaluate(*level, template, newest=newest) if not only_by_host_network(result, template)
-    ]
+    """Leaves out ports that are host ports only because of hostNetwork."""
+    results = evaluate(*level, template, newest=newest)
+    return [result for result in results if not only_by_host_network(result, template)]
 
 
 def _violation(path: str, result: Result, message: str, fix: str, degree: Degree | None, **limit: Any) -> Violation:
-    shown = (
-        message if len(message) <= MAX_POD_SECURITY_CHARACTERS else f"{message[: MAX_POD_SECURITY_CHARACTERS - 3]}..."
-    )
+    shown = shortened(message, MAX_POD_SECURITY_CHARACTERS)
     # An init container may be a copy of the first container, such as the container of launcher-wait.
     first = min(result.paths, key=lambda place: place.startswith("spec.initContainers"))
     return Violation(f"{path}.{first}", shown, fix=fix, reason=CauseReason.FORBIDDEN, degree=degree, **limit)
@@ -177,7 +171,7 @@ def _degree(path: str, result: Result, places: Mapping[str, frozenset[str]]) -> 
 
 
 def _permission(result: Result, template: PodTemplate, namespace: _Namespace, newest: Version) -> str:
-    """The last sentence of the fix: how an administrator could allow the pod."""
+    """How an administrator could allow the pod."""
     version = min(namespace.policy.enforce.version, newest)
     needed = permitting(result, version, template)
     ways = []

@@ -1,30 +1,27 @@
 """The API server accepts the pods of the pod templates.
 
-The API server stores a job whose templates have a request above its limit, a volume mount without its volume, a
-container called `my_worker` or a variable with both `value` and `valueFrom`. It validates only pods: it rejects each
-pod that the operator creates later, on every attempt, and the job's status stays empty. This rule is the API server's
-validation of a pod, as far as the result is certain when the job is submitted, with the defaults of the API server and
-the operator: types, choices, numbers, names, references inside the template, resources, probes, volumes, tolerations,
-security contexts, ports, affinity and spread.
+The API server validates only pods. It stores a job whose template has a volume mount without its volume, and rejects
+each pod that the operator creates later, on every attempt; the job's status stays empty. This rule is the API server's
+validation of a pod, with the defaults of the API server and the operator, as far as the result is certain when the job
+is submitted. It covers types, choices, numbers, names, references inside the template, resources, probes, volumes,
+tolerations, security contexts, ports, affinity and spread.
 
-Each cause is reported once, so this rule leaves out what other rules check: images (`images`), negative and invalid
-quantities, and the operator's volumes and names (`upstream-contract`), accelerators (`gpus`), and the defaults of
-LimitRanges (`limit-range`). The rules `references` and `priority` check objects that must exist.
+Other rules check images (`images`), negative and invalid quantities, and the operator's volumes and names
+(`upstream-contract`), accelerators (`gpus`), the defaults of LimitRanges (`limit-range`), and objects that must exist
+(`references` and `priority`).
 
-Also rejected are containers that the API server accepts and the kubelet never starts: user 0 with `runAsNonRoot: true`,
-and volumes of huge pages that no container requests.
+Also rejected are containers that the kubelet never starts: user 0 with `runAsNonRoot: true`, and volumes of huge pages
+that no container requests. `hostNetwork` with `hostUsers: false` is rejected, because its feature gate
+`UserNamespacesHostNetworkSupport` is off in Kubernetes 1.35. If the gate is on, exempt the job.
 
 Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes. A probe of a port by a name that the
-container does not define is a warning too: it never succeeds. So is an `httpGet` probe of sshd's port, 22 or 2222, and
-a `mountPath` that ends with `:ro` or `:rw`, as for Docker, and a number of GPUs in `nodeSelector`.
+container does not define never succeeds, and is a warning. An `httpGet` probe of sshd's port, 22 or 2222, a `mountPath`
+that ends with `:ro` or `:rw`, as for Docker, and a number of GPUs in `nodeSelector` are warnings too.
 
-`hostNetwork` with `hostUsers: false` is rejected. The feature gate that allows it, `UserNamespacesHostNetworkSupport`,
-is alpha and off in Kubernetes 1.35, and a job does not show whether it is on. If it is on, exempt the job.
-
-Not checked are fields that depend on other feature gates of the API server, or that MPIJobs rarely use:
-`hostnameOverride`, `restartPolicyRules`, `workloadRef`, the sum of requests compared with the pod's requests,
-tolerations with `Gt` or `Lt`, projected trust bundles and certificates, options for Windows, and the details of storage
-that is mounted without a claim.
+Not checked are fields that depend on other feature gates, or that MPIJobs rarely use: `hostnameOverride`,
+`restartPolicyRules`, `workloadRef`, the sum of requests compared with the pod's requests, tolerations with `Gt` or
+`Lt`, projected trust bundles and certificates, options for Windows, and the details of storage that is mounted without
+a claim.
 """
 
 from collections.abc import Iterator, Mapping

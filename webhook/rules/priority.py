@@ -1,11 +1,11 @@
 """The priority classes that a job names exist and are allowed.
 
 If a PriorityClass does not exist, the API server rejects every pod of the template, but not the job. For a queued job,
-Kueue uses the WorkloadPriorityClass in the label `kueue.x-k8s.io/priority-class`. Without the label Kueue uses the
-PriorityClass in `schedulingPolicy.priorityClass`, else that of the launcher, else that of the worker. If the class does
-not exist, Kueue creates no Workload and the job stays suspended; for a PriorityClass there is not even an event. A
-missing class is a warning if Kueue does not read it: in a label without a queue, or in `schedulingPolicy.priorityClass`
-for Volcano.
+Kueue uses the first of these classes: the WorkloadPriorityClass in the label `kueue.x-k8s.io/priority-class`, the
+PriorityClass in `schedulingPolicy.priorityClass`, that of the launcher, that of the worker. If the class does not
+exist, Kueue creates no Workload and the job stays suspended; for a PriorityClass there is not even an event. A missing
+class is a warning if Kueue does not read it: in a label without a queue, or in `schedulingPolicy.priorityClass` for
+Volcano.
 
 A template's `priority` and `preemptionPolicy` must equal the values of its class, or the API server rejects the pods.
 Without a class, and without a default class, the values are 0 and `PreemptLowerPriority`. It is best to omit both
@@ -30,7 +30,7 @@ from webhook.kit.importance import Importance
 from webhook.kit.settings import ObjectNames, RuleSettings
 from webhook.predict.kueue.priority import SCHEDULING_POLICY, has_class, has_workload_class, priority_classes
 from webhook.predict.pod_priority import NO_CLASS, class_of_pods
-from webhook.rules import CauseReason, Violation, rule, shortened
+from webhook.rules import CauseReason, Violation, first_of, rule, shortened
 from webhook.rules.limits import MAX_SHOWN_CLASSES
 
 LABEL = f"metadata.labels[{PRIORITY_CLASS}]"
@@ -51,7 +51,6 @@ class Settings(RuleSettings):
 
 @rule("priority", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks the WorkloadPriorityClass, each PriorityClass, and the values that templates state."""
     queued = QUEUE_NAME in job.labels
     exists: Exists = lambda name: has_class(ctx.view, name)  # noqa: E731
     workload_exists: Exists = lambda name: has_workload_class(ctx.view, name)  # noqa: E731
@@ -82,7 +81,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _stated(pod: PodSpec, path: str, ctx: Context) -> Iterator[Violation]:
-    """Values of the template that differ from its class; nothing if the class is missing or unknown."""
+    """Nothing is reported if the class is missing or unknown."""
     pod_class = class_of_pods(ctx.view, pod.priority_class_name)
     if pod_class is None or (pod_class is UNKNOWN and pod.priority_class_name):
         return
@@ -100,16 +99,16 @@ def _stated(pod: PodSpec, path: str, ctx: Context) -> Iterator[Violation]:
 
 
 def _offer(allowed: tuple[str, ...], exists: Exists) -> str | None:
-    """The allowed classes that may exist, for a fix; empty if none may exist, None if every class is allowed."""
+    """The allowed classes for a fix; empty if none may exist, None if every class is allowed."""
     if not allowed:
         return None
     names = [name for name in allowed if exists(name) is not False]
-    shown = ", ".join(names[:MAX_SHOWN_CLASSES]) + (", ..." if len(names) > MAX_SHOWN_CLASSES else "")
+    shown = first_of(names, MAX_SHOWN_CLASSES)
     return shown if len(names) < 2 else f"one of {shown}"
 
 
 def _absent(path: str, kind: str, name: str, effect: str, offer: str | None) -> Violation:
-    """Without an `effect` it is a warning, because the class may never be read."""
+    """A warning without an `effect`, because the class may never be read."""
     fault = f'{kind} "{shortened(name)}" does not exist'
     if offer is None:
         fix = f"Name an existing {kind} (kubectl get {kind.lower()}), or remove it."

@@ -1,23 +1,22 @@
 """Environment variables for the ranks reach the ranks.
 
-mpirun starts the ranks on a worker through sshd, which gives them a new environment: variables in the `env` of the
-worker's container do not reach the ranks. Variables of the launcher reach the ranks with MPICH, Intel MPI and
-horovodrun. Open MPI passes on only variables that `-x NAME` or `-x NAME=VALUE` names, and variables that begin with
-`OMPI_`.
+sshd gives the ranks on a worker a new environment, without the variables in the `env` of the worker's container. MPICH,
+Intel MPI and horovodrun pass on the launcher's variables. Open MPI passes on only variables that `-x NAME` or `-x
+NAME=VALUE` names, and variables that begin with `OMPI_`.
 
 A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, that have no effect: variables of the
 launcher of an Open MPI job without `-x`, also if its script exports them, and variables of the worker only. If a
-container starts only mpirun or sshd, the warning also names other variables, such as `HF_HOME`, that only ranks could
-read. `PATH` is one of these variables only if the container's command is a path, such as `/usr/bin/mpirun`. The warning
-does not name `PATH` or `LD_LIBRARY_PATH` of the launcher if the value has only folders of Open MPI, and mpirun is
-started by its path or with `--prefix`: mpirun then sets these folders on the workers itself.
+container starts only mpirun or sshd, the warning also names other variables that only ranks could read, such as
+`HF_HOME`, and `PATH` if the container's command is a path. Variables `PATH` and `LD_LIBRARY_PATH` with only folders of
+Open MPI are left out if mpirun is started by its path or with `--prefix`: mpirun then sets these folders on the
+workers.
 
 A warning also names an interface of nodes in `NCCL_SOCKET_IFNAME` or `GLOO_SOCKET_IFNAME`, such as `ib0`. A pod has it
 only with `hostNetwork`, an annotation for more networks, or a resource claim.
 
 No variable is reported if the launcher's command line cannot be read, if the ranks' command sources a file, or if the
-worker runs more than sshd: a script may pass variables on in its own way. Nothing is reported either if
-`OMPI_MCA_mca_base_env_list` is set, because Open MPI 4 fails with both this list and `-x`.
+worker runs more than sshd. Nothing is reported either if `OMPI_MCA_mca_base_env_list` is set, because Open MPI 4 fails
+with both this list and `-x`.
 """
 
 import re
@@ -51,7 +50,7 @@ _OF_IMAGES: Final = frozenset(("LD_LIBRARY_PATH", "PATH", "PYTHONPATH"))
 # Other ways to pass variables on.
 _OTHER_WAYS: Final = (mca.ENV_LIST, "/proc/1/environ", "SendEnv")
 # A command of a worker that may read or store its environment.
-_USES_ENVIRONMENT: Final = re.compile(r"env|export|declare|profile|bashrc|/proc/", re.IGNORECASE)
+_USES_ENVIRONMENT: Final = ("env", "export", "declare", "profile", "bashrc", "/proc/")
 # A command of a rank that sources a file, which may set variables.
 _SOURCES: Final = re.compile(r"(?:\A|[\s;&|])(?:source|\.)[ \t]+\S")
 _PREFIX: Final = re.compile(r"(?<![^\s;&|(])(/[^\s;&|()]*)/bin/(?:mpirun|mpiexec|orterun|prterun)(?!\S)")
@@ -86,55 +85,58 @@ class Settings(WarningRuleSettings):
     )
     others: bool = Field(
         True,
-        description="Whether variables with other names are reported if a container starts only mpirun or sshd.",
+        description="Also report variables with other names if a container starts only mpirun or sshd.",
     )
 
     @cached_property
     def for_ranks(self) -> re.Pattern[str]:
-        """The pattern of `names`."""
         names = (f"{name[:-1]}[A-Za-z0-9_]*" if name.endswith("*") else name for name in self.names)
         return re.compile("|".join(names) or _NOTHING)
 
 
 @rule("rank-environment", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks variables that the launcher does not pass on, then variables that only the worker has."""
     yield from _interfaces(job)
     calls = job.mpirun_calls
     if not calls or job.launcher is None:
         return
     launcher = job.launcher.template
     worker = job.worker.template if job.worker else PodTemplate()
-    env = [*(launcher.containers[0].env or ()), *_exported(launcher.containers[0])]
+    container = launcher.containers[0]
+    env = [*(container.env or ()), *_exported(container)]
     if not env and not any(own.env for own in worker.containers[:1]):
         return
-    script, exports = sshd.text(launcher.containers[0]), Exports.of(job)
+    script, exports = sshd.text(container), Exports.of(job)
     words = "\n".join(["\n".join(call.words) for call in calls])
     if not exports.certain or any(way in script for way in _OTHER_WAYS):
         return
     if (" " in words or "\t" in words) and _SOURCES.search(words):
         return
-    if mca.lists_variables(launcher.containers[0]):
+    if mca.lists_variables(container):
         return
-    own = _names(launcher, env, settings, alone=_only_mpirun(launcher), script=script, word=_NOT_SET)
     if exports.selective:
+        started = programs.started_by(container)
+        alone = started is not None and started <= programs.TOOLS | mpirun.LAUNCHERS
+        own = _names(launcher, env, settings, alone=alone, script=script, word=_NOT_SET)
         lost = [name for name in own if not exports.names(name)]
-        if lost:  # a worker may pass variables on, and the command of the ranks may set them
-            carried = _carried(worker) | _of_prefix(env, script, calls) | {*_SET.findall(words)}
+        if lost:  # the worker may pass them on, and the command of the ranks may set them
+            carried = _carried(worker) | _of_prefix(env, script, calls)
+            if any(f"{name}=" in words for name in lost):
+                carried.update(_SET.findall(words))
             lost = [name for name in lost if name not in carried]
         yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
-    if launcher.containers[0].env_from or not worker.containers:
+    if container.env_from or not worker.containers:
         return
-    known = exports.assigned.union([variable.name for variable in launcher.containers[0].env or ()])
-    known |= exports.named & _OF_IMAGES
+    passed_on = exports.assigned.union([variable.name for variable in container.env or ()])
+    passed_on |= exports.named & _OF_IMAGES
     env = [*(worker.containers[0].env or ())]
-    if any(variable.name not in known for variable in env) and _only_sshd(worker):
+    if not passed_on.issuperset([variable.name for variable in env]) and _only_sshd(worker.containers[0]):
         # The launcher's script may pass on a variable to which it assigns.
         names = _names(worker, env, settings, alone=True, script=script, word=_WORD)
-        alone = [name for name in names if name not in known and f"{name}=" not in script]
+        missing = [name for name in names if name not in passed_on and f"{name}=" not in script]
         how = ", with -x for mpirun" if exports.selective else ""
-        fix = f"Set {'it' if len(alone) == 1 else 'them'} on the launcher{how}."
-        yield from _violation(WORKER, worker, alone, fix)
+        fix = f"Set {'it' if len(missing) == 1 else 'them'} on the launcher{how}."
+        yield from _violation(WORKER, worker, missing, fix)
 
 
 def _interfaces(job: MPIJob) -> Iterator[Violation]:
@@ -161,21 +163,21 @@ def _violation(role: str, template: PodTemplate, names: Sequence[str], fix: str)
         verb = "does" if len(names) == 1 else "do"
         fault = f"{', '.join(names[:MAX_SHOWN_VARIABLES])}{more} {verb} not reach the ranks on workers"
         container = template.containers[0]
-        env = (f"env[{index}]" for index, one in enumerate(container.env or ()) if one.name == names[0])
+        env = (f"env[{index}]" for index, variable in enumerate(container.env or ()) if variable.name == names[0])
         field = next(env, "args" if container.args else "command")
         path = f"{replica_path(role)}.template.spec.containers[0].{field}"
         yield Violation(path, fault, fix=fix, advisory=True)
 
 
 def _exported(container: Container) -> Iterator[EnvVar]:
-    """The variables that the container's script sets for mpirun: by `export NAME=value`, or in front of mpirun."""
+    """Variables that the script sets for mpirun: by `export NAME=value`, or in front of mpirun."""
     script = shell.plain(shell.script(shell.unwrapped(container.argv))[0])
     for start in _COMMAND.finditer(script) if "=" in script else ():
         words, _ = shell.words(script, start.end(), len(script))
         names = [word.rpartition("/")[2] for word in words]
         end = next((index for index, name in enumerate(names) if name in mpirun.LAUNCHERS), 0)
         given = words if "export" in words[:2] else words[:end]
-        yield from (EnvVar(found[1], word[found.end() :]) for word in given if (found := _SET.match(word)))
+        yield from (EnvVar(set_by[1], word[set_by.end() :]) for word in given if (set_by := _SET.match(word)))
 
 
 def _names(
@@ -185,47 +187,45 @@ def _names(
 
     A variable is not only for ranks if it is a `word` of the script or of another variable, or if it has a `fieldRef`.
     """
-    names = {one.name for one in env if settings.for_ranks.fullmatch(one.name)}
+    is_for_ranks = settings.for_ranks.fullmatch
+    names = {variable.name for variable in env if is_for_ranks(variable.name)}
     if alone and settings.others:
         others = {
-            one.name
-            for one in env
-            if one.name not in names
-            and not (one.value_from and one.value_from.field_ref)
-            and not _NOT_OF_RANKS_ALONE.fullmatch(one.name)
+            variable.name
+            for variable in env
+            if variable.name not in names
+            and not (variable.value_from and variable.value_from.field_ref)
+            and not _NOT_OF_RANKS_ALONE.fullmatch(variable.name)
         }
-        values = " ".join([one.value or "" for one in env])
+        values = " ".join([variable.value or "" for variable in env])
         if any(name in script or name in values for name in others):
             others.difference_update(word.findall(script), _WORD.findall(values))
         names |= others if "/" in (template.containers[0].command or ("",))[0] else others - {"PATH"}
-    return [name for name in dict.fromkeys(one.name for one in env) if name in names]
-
-
-def _only_mpirun(launcher: PodTemplate) -> bool:
-    started = programs.started_by(launcher.containers[0])
-    return started is not None and started <= programs.TOOLS | mpirun.LAUNCHERS
+    return [name for name in dict.fromkeys([variable.name for variable in env]) if name in names]
 
 
 def _carried(worker: PodTemplate) -> set[str]:
-    """The variables of a worker whose command may store them for sshd."""
-    if not worker.containers or not _USES_ENVIRONMENT.search(sshd.text(worker.containers[0])):
+    """Variables of a worker whose command may store them for sshd."""
+    if not worker.containers or not _uses_environment(worker.containers[0]):
         return set()
-    return {one.name for one in worker.containers[0].env or ()}
+    return {variable.name for variable in worker.containers[0].env or ()}
 
 
 def _of_prefix(env: Sequence[EnvVar], script: str, calls: Sequence[Invocation]) -> set[str]:
     """PATH and LD_LIBRARY_PATH if Open MPI sets all their folders on workers: by --prefix, or by mpirun's path."""
-    paths = [one for one in env if one.name in {"LD_LIBRARY_PATH", "PATH"} and one.value]
+    paths = [variable for variable in env if variable.name in {"LD_LIBRARY_PATH", "PATH"} and variable.value]
     if not paths:
         return set()
     given = (values[0] for call in calls for name, values in call.options or () if name == "prefix" and values)
     prefixes = {prefix.rstrip("/") for prefix in (*given, *_PREFIX.findall(script))}
     own = {f"{prefix}/{folder}" for prefix in prefixes for folder in ("bin", "lib", "lib64")} | _ADDING_NOTHING
-    return {one.name for one in paths if own.issuperset((one.value or "").split(":"))}
+    return {variable.name for variable in paths if own.issuperset((variable.value or "").split(":"))}
 
 
-def _only_sshd(worker: PodTemplate) -> bool:
-    """Whether the container starts sshd, and no program that may read the environment."""
-    container = worker.containers[0]
+def _only_sshd(container: Container) -> bool:
     starts_sshd = not container.argv or bool(sshd.calls(container)[0])
-    return starts_sshd and not _USES_ENVIRONMENT.search(sshd.text(container))
+    return starts_sshd and not _uses_environment(container)
+
+
+def _uses_environment(container: Container) -> bool:
+    return any(map(sshd.text(container).casefold().__contains__, _USES_ENVIRONMENT))

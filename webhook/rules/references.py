@@ -1,10 +1,10 @@
 """The objects that a job's pods refer to exist in its namespace.
 
-The rule checks PersistentVolumeClaims, ConfigMaps (as volumes and in the environment, unless they are optional),
-ServiceAccounts, RuntimeClasses, and the NetworkAttachmentDefinitions in the annotation `k8s.v1.cni.cncf.io/networks`.
-If such an object is missing, the pods are rejected or wait for ever. The violation is a warning, since the same
-`kubectl apply` may create the object. A missing key of a ConfigMap (`configMapKeyRef`, `items`) is reported too.
-Secrets are not checked, because this service may not read them.
+The rule checks PersistentVolumeClaims, ConfigMaps (as volumes and in the environment, unless they are optional) and
+their keys, ServiceAccounts, RuntimeClasses, and the NetworkAttachmentDefinitions in the annotation
+`k8s.v1.cni.cncf.io/networks`. If such an object is missing, the pods are rejected or wait for ever. The violation is a
+warning, since the same `kubectl apply` may create the object. Secrets are not checked, because this service may not
+read them.
 
 A claim that several pods mount should be `ReadWriteMany`. With `ReadWriteOnce` all these pods must run on one node,
 which is at most a warning. With `ReadWriteOncePod` a second pod never starts.
@@ -42,7 +42,7 @@ class Settings(WarningRuleSettings):
 
 
 class Reference(msgspec.Struct, frozen=True, gc=False):
-    """A reference to an object at `path`; `namespace` is empty for the job's namespace and for cluster-wide objects."""
+    """A reference at `path`; `namespace` is empty for the job's namespace and for cluster-wide objects."""
 
     path: str
     resource: Resource[Any, Any]
@@ -56,7 +56,6 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
 
 @rule("references", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Reports each missing object at its first reference, then claims that too many pods mount."""
     if not job.managed_here:
         return
     checked: set[Any] = set()
@@ -86,7 +85,6 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _references(template: PodTemplate, path: str) -> list[Reference]:
-    """The references in the template of the replica spec at `path`."""
     references: list[Reference] = []
     if (spec := template.spec) is None:
         return references
@@ -109,7 +107,7 @@ def _references(template: PodTemplate, path: str) -> list[Reference]:
 
 
 def _is_invalid(name: str) -> bool:
-    """Whether no object can have the name; the rule `pod-template` then reports it."""
+    """The rule `pod-template` reports an invalid name."""
     return names.dns_1123_subdomain_problem(name) is not None
 
 
@@ -155,7 +153,7 @@ def _networks(path: str, text: str, job: MPIJob, checked: set[Any], ctx: Context
 
 
 def _missing(reference: Reference, job: MPIJob, checked: set[Any], ctx: Context) -> Violation | None:
-    """A violation if the object is missing, once for each object. Suggested names are from the job's namespace only."""
+    """A violation if the object is missing, once for each object."""
     resource, namespace = reference.resource, reference.namespace or ctx.namespace
     if (key := (resource, namespace, reference.name)) in checked:
         return None
@@ -182,7 +180,6 @@ def _missing(reference: Reference, job: MPIJob, checked: set[Any], ctx: Context)
 
 
 def _missing_keys(reference: Reference, ctx: Context) -> Iterator[Violation]:
-    """Missing keys of a ConfigMap; without them the containers do not start."""
     config_map = ctx.view.get(CONFIG_MAPS, (ctx.namespace, reference.name))
     existing = config_map.keys if isinstance(config_map, ConfigMap) else None
     for path, key in reference.keys if existing is not None else ():

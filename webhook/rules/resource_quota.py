@@ -1,18 +1,17 @@
 """The whole job, launcher and workers, fits into the unused part of the namespace's ResourceQuotas.
 
 A ResourceQuota rejects pods one by one: half of a job would run, hold its resources, and wait for the other half. This
-rule adds up all pods of the job, and the claims and other objects that are created for them, as the API server does,
-for every quota of the namespace whose scopes match. The used part of a quota includes its current usage and the amounts
-that other admitted jobs will still use.
+rule adds up all pods of the job, with the claims and other objects that are created for them, for every quota whose
+scopes match. The used part of a quota includes the amounts that other admitted jobs will still use.
 
 A job that needs more than a whole quota never fits, and is rejected. A job that needs more than the unused part is
-rejected too, unless it waits in any case: it is suspended, or in a queue that Kueue manages and that accepts jobs. A
-waiting job gets a warning. If a quota limits CPU or memory, the API server rejects pods that do not state them, so this
-rule rejects the job. For an update only the additional use is charged. Jobs that have ended, jobs that the operator
-rejects, and pods in another cluster (MultiKueue) use no quota.
+rejected too, unless it is suspended, or in a queue that Kueue manages and that accepts jobs. A waiting job gets a
+warning. If a quota limits CPU or memory, a job whose pods do not state these amounts is rejected: the API server would
+reject the pods.
 
-OpenShift's ClusterResourceQuotas are treated as quotas of each namespace that they select. Amounts that admitted jobs
-of other namespaces will still use are not included.
+For an update only the additional use is charged. Jobs that have ended, jobs that the operator rejects, and pods in
+another cluster (MultiKueue) use no quota. OpenShift's ClusterResourceQuotas are treated as quotas of each namespace
+that they select, without the amounts that admitted jobs of other namespaces will still use.
 """
 
 from collections.abc import Iterator
@@ -34,7 +33,7 @@ from webhook.predict.quota import wording
 from webhook.predict.quota.assessment import Assessment, assess, reservation_of
 from webhook.predict.quota.fit import Shortage, charged
 from webhook.predict.sizes import Size
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Violation, number_of, rule
 from webhook.rules.gpus import uncounted
 from webhook.rules.limits import MAX_NAMED_QUOTAS, MAX_QUOTA_WARNINGS
 
@@ -52,7 +51,6 @@ class Settings(RuleSettings):
 
 @rule("resource-quota", Settings, since="0.1", importance=Importance.FAILS, reserves=reservation_of)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Reports amounts that pods do not state, then the most important exceeded quota with a list of the others."""
     assessment = assess(job, ctx)
     if assessment is None:
         return
@@ -61,17 +59,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if not short:
         yield from _uncounted(assessment, ctx)
         return
-    short.sort(key=lambda each: _urgency(each, assessment, settings))
+    short.sort(key=lambda shortage: _urgency(shortage, assessment, settings))
     first, fits = short[0], assessment.largest_now(short)
     path = _path(job, ctx)
     queued = _queued(job, ctx)
     if not first.impossible and (job.suspended or queued):
-        fitting, wait = (
-            _fitting(fits, assessment),
-            "It waits" if queued or job.labels.get(QUEUE_NAME) else "Resume it later",
-        )
-        for each in short[:MAX_QUOTA_WARNINGS]:
-            yield _busy(path, each, fitting, settings, wait=wait)
+        wait = "It waits" if queued or job.labels.get(QUEUE_NAME) else "Resume it later"
+        fix = f"{wait}{_fitting(fits, assessment)}."
+        for shortage in short[:MAX_QUOTA_WARNINGS]:
+            yield _busy(path, shortage, fix, settings)
         return
     yield Violation(
         path,
@@ -90,17 +86,16 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _uncounted(assessment: Assessment, ctx: Context) -> Iterator[Violation]:
-    """Claims with an unknown number of devices, if a quota limits devices of claims."""
     if any(resource.endswith(DEVICES_OF_CLASS) for quota in assessment.quotas for resource in quota.hard):
         for pods in assessment.pods:
             yield from uncounted(pods.path, pods.template, None, ctx)
 
 
 def _queued(job: MPIJob, ctx: Context) -> bool:
-    """Whether Kueue certainly keeps the job suspended until it fits.
+    """Kueue certainly keeps the job suspended until it fits.
 
-    The label alone is not enough, because Kueue may not manage the job. Kueue starts a job at once if Kueue manages its
-    owner (kueue `pkg/controller/jobframework`, `ApplyDefaultForSuspend`), and any user can name an owner.
+    The label alone is not enough, because Kueue may not manage the job. Any user can name an owner, and Kueue starts a
+    job at once if it manages the owner (kueue `pkg/controller/jobframework`, `ApplyDefaultForSuspend`).
     """
     name = job.labels.get(QUEUE_NAME)
     if not name or job.owned or manages(ctx.view, ctx.namespace, framework(job)) is not True:
@@ -110,46 +105,39 @@ def _queued(job: MPIJob, ctx: Context) -> bool:
 
 
 def _urgency(short: Shortage, assessment: Assessment, settings: Settings) -> tuple[bool, bool, int, str]:
-    """The sort key: shortages for ever first, then accelerators, then quotas that admit the fewest workers."""
+    """Shortages for ever first, then accelerators, then quotas that admit the fewest workers."""
     accelerator = is_accelerator(short.resource.removeprefix("requests."), settings.accelerators)
     return not short.impossible, not accelerator, assessment.most_workers(short.quota), short.resource
 
 
 def _path(job: MPIJob, ctx: Context) -> str:
-    """`spec.runPolicy.suspend` if the update resumes the job, else the replicas of workers, or the launcher."""
+    """The field that the update resumes, else the replicas of workers, or the launcher."""
     if ctx.old is not None and ctx.old.suspended and not job.suspended:
         return SUSPEND
     return f"{replica_path(WORKER)}.replicas" if job.worker is not None else replica_path(LAUNCHER)
 
 
 def _fitting(fits: Size | None, assessment: Assessment) -> str:
-    """The size that would fit now, in words; empty for none."""
     if fits is None:
         return ""
     if fits.gpus == assessment.sizes.own.gpus:
-        return f"{fits.workers} {'worker fits' if fits.workers == 1 else 'workers fit'} now"
-    return f"{fits.workers} with {fits.gpus} GPU{'' if fits.gpus == 1 else 's'} fit now"
+        return f"; {fits.workers} {'worker fits' if fits.workers == 1 else 'workers fit'} now"
+    return f"; {fits.workers} with {number_of(fits.gpus, 'GPU')} fit now"
 
 
-def _busy(path: str, short: Shortage, fitting: str, settings: Settings, *, wait: str) -> Violation:
-    """A warning, which has a message of one line."""
+def _busy(path: str, short: Shortage, fix: str, settings: Settings) -> Violation:
     needed = wording.spelled(short.resource, short.missing, settings.accelerators)
     available, hard = (
         wording.number(short.resource, amount, settings.accelerators) for amount in (short.available, short.hard)
     )
-    return Violation(
-        path,
-        f"needs {needed}, {available} of {hard} free",
-        fix=f"{wait}; {fitting}." if fitting else f"{wait}.",
-        reason=CauseReason.FORBIDDEN,
-        advisory=True,
-    )
+    return Violation(path, f"needs {needed}, {available} of {hard} free", fix, CauseReason.FORBIDDEN, advisory=True)
 
 
-def _suggestions(every: list[Shortage], assessment: Assessment, fits: Size | None, settings: Settings) -> Iterator[str]:
-    """A smaller size that fits now, or after other jobs have ended; waiting, if that helps; and a larger quota."""
-    short = every[0]
-    fits_ever = assessment.largest_ever(every) if short.impossible else assessment.sizes.own
+def _suggestions(
+    shortages: list[Shortage], assessment: Assessment, fits: Size | None, settings: Settings
+) -> Iterator[str]:
+    short = shortages[0]
+    fits_ever = assessment.largest_ever(shortages) if short.impossible else assessment.sizes.own
     in_use = short.taken > 0
     if fits:
         yield _reduce(fits, short, assessment, settings)
@@ -171,7 +159,6 @@ def _reduce(size: Size, short: Shortage, assessment: Assessment, settings: Setti
 
 
 def _unstated(assessment: Assessment) -> Iterator[Violation]:
-    """Amounts that a quota requires and the pods do not state, in the words of the API server."""
     for pods, part in zip(assessment.pods, assessment.demand.parts, strict=True):
         containers = pods.resources.containers
         counting = [quota for quota in assessment.quotas if pods.certain and quota.counts(part.charges[0].traits)]

@@ -4,9 +4,8 @@
 its end, the operator creates a new launcher, and the training runs a second time.
 
 With `restartPolicy: OnFailure`, the operator's default, Kubernetes deletes the launcher's pod and its log when
-`backoffLimit` is reached (kubernetes `pkg/controller/job`, `deleteActivePods`). Nearly every job has this default. So
-there is a warning of this rule only if the policy sets `launcherLog`. Otherwise only the warning that lists the
-injections mentions the lost log.
+`backoffLimit` is reached (kubernetes `pkg/controller/job`, `deleteActivePods`). Nearly every job has this default, so
+this rule warns only if the policy sets `launcherLog`.
 """
 
 from collections.abc import Iterator
@@ -23,14 +22,11 @@ class Settings(WarningRuleSettings):
     """The minimum time, and whether a lost log is reported."""
 
     min_seconds: int = Field(30, ge=0, description="The minimum in seconds. Below it, the job may run twice.")
-    launcher_log: bool = Field(
-        False, description="Whether a launcher whose log is deleted after a failure is reported too."
-    )
+    launcher_log: bool = Field(False, description="Also report a launcher whose log is deleted after a failure.")
 
 
 @rule("retention", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Compares `ttlSecondsAfterFinished` with `minSeconds`, then checks the launcher's `restartPolicy`."""
     seconds = job.run_policy.ttl_seconds_after_finished
     if seconds is not None and 0 <= seconds < settings.min_seconds:
         yield Violation(

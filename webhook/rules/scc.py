@@ -1,17 +1,17 @@
 """On OpenShift, an SCC that the pods may use accepts launcher and workers.
 
-OpenShift admits a pod only if one of its Security Context Constraints (SCC) accepts the users, groups, volumes,
-capabilities and host fields of the pod. OpenShift does not check the pod templates of a job, so it admits a job whose
-pods no SCC accepts. This rule checks both templates, injections included, as OpenShift checks pods: it tries each SCC
-that the pods may use, in OpenShift's order. It fills in the values of the SCC, then checks the pod.
+OpenShift admits a pod only if one of its Security Context Constraints (SCC) accepts the pod's users, groups, volumes,
+capabilities and host fields. OpenShift does not check the templates of jobs. This rule checks both templates as
+OpenShift checks pods: it tries each SCC that the pods may use, in OpenShift's order, fills in the values of the SCC,
+and checks the pod.
 
-The pods of a job may use the SCCs of their ServiceAccount. In addition, workers may use the SCCs of the account
-`mpi-operator` in the namespace `mpi-operator`, and the launcher those of the controller of Jobs. If the operator has
-another account that may use more SCCs, this rule is too strict: set its action to warn.
+The pods may use the SCCs of their ServiceAccount. In addition, workers may use the SCCs of the account `mpi-operator`
+in the namespace `mpi-operator`, and the launcher those of the controller of Jobs. If the operator has another account
+that may use more SCCs, this rule is too strict: set its action to warn.
 
 Nothing is checked in namespaces without OpenShift's annotations (`openshift.io/sa.scc.uid-range` and others), or if the
 SCCs could not be read. If it is unknown which SCCs the pods may use, nothing is rejected: a warning names the field if
-none of the SCCs that OpenShift grants to all accounts (`restricted-v2` and `restricted-v3`) accepts the pods.
+neither `restricted-v2` nor `restricted-v3`, which OpenShift grants to all accounts, accepts the pods.
 """
 
 import json
@@ -33,7 +33,6 @@ _ADDED: Final = "capabilities.add"
 
 @rule("scc", RuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-    """One violation for each role, at the first rejected field."""
     for role, outcome in outcomes(job, ctx).items():
         if outcome.rejections:
             yield _violation(f"{replica_path(role)}.template", outcome, ctx.namespace)
@@ -43,14 +42,14 @@ def _violation(template: str, outcome: Outcome, namespace: str) -> Violation:
     listed = _distinct(outcome.rejections)[: MAX_REJECTIONS + 1]
     first, *others = listed
     by = f'SCC "{outcome.scc}"' if outcome.scc else "OpenShift"
-    more = ", ".join(f"{_field(each.path)} {_shown(each.value)} ({each.detail})" for each in others)
+    more = ", ".join(f"{_field(rejection.path)} {_shown(rejection.value)} ({rejection.detail})" for rejection in others)
     return Violation(
         f"{template}.{first.path}",
         f"{by} rejects {_shown(first.value)}: {first.detail}{more and f'; also {more}'}",
         fix=_fix(listed, outcome, namespace),
         reason=CauseReason.FORBIDDEN,
         advisory=outcome.assumed,
-        degree=Degree(template, frozenset(f"{each.path}={each.value}" for each in outcome.rejections)),
+        degree=Degree(template, frozenset(f"{rejection.path}={rejection.value}" for rejection in outcome.rejections)),
     )
 
 
@@ -60,19 +59,19 @@ def _distinct(rejections: Iterable[Rejection]) -> list[Rejection]:
     An unset field is left out if there are other rejections: the injection `scc` sets `hostUsers`.
     """
     distinct: dict[object, Rejection] = {}
-    for each in sorted(rejections, key=lambda each: each.path.startswith("spec.initContainers")):
-        distinct.setdefault((_field(each.path), _shown(each.value), each.detail), each)
-    return [each for each in distinct.values() if each[:2] != OPEN] or [*distinct.values()]
+    for rejection in sorted(rejections, key=lambda rejection: rejection.path.startswith("spec.initContainers")):
+        distinct.setdefault((_field(rejection.path), _shown(rejection.value), rejection.detail), rejection)
+    return [rejection for rejection in distinct.values() if rejection[:2] != OPEN] or [*distinct.values()]
 
 
 def _fix(listed: Collection[Rejection], outcome: Outcome, namespace: str) -> str:
-    of_root = [each for each in listed if _field(each.path) == "runAsUser" and each.value == 0]
-    fields = " and ".join(dict.fromkeys(_in_fix(each) for each in listed if each not in of_root))
+    of_root = [rejection for rejection in listed if _field(rejection.path) == "runAsUser" and rejection.value == 0]
+    fields = " and ".join(dict.fromkeys(_in_fix(rejection) for rejection in listed if rejection not in of_root))
     if of_root:
         more = f", and remove {fields}" if fields else ""
         return f"Use an image with its own user{more}: sshd runs as root under no default SCC except privileged."
     ways = ["set hostUsers to false" if fields == "hostUsers" else f"remove {fields}"]
-    if outcome.wider == "privileged" and all(_field(each.path) == _ADDED for each in listed):
+    if outcome.wider == "privileged" and all(_field(rejection.path) == _ADDED for rejection in listed):
         ways.append("have an administrator write an SCC of your own that allows it")
     elif outcome.wider:
         account = account_of(outcome.filled or PodTemplate(), namespace).rpartition(":")[2]

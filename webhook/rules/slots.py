@@ -1,41 +1,40 @@
 """Slots of a worker are within the limits and match its GPUs or CPUs and the ranks that mpirun starts.
 
-Slots below `min` or above `max` are rejected. For workers without accelerators `maxCpu`, if set, replaces `max`, and a
-worker may have a slot for each core of its Neuron accelerators. The other checks are warnings, because only the program
-knows how it uses its ranks:
+Slots below `min` or above `max` are rejected. For workers without accelerators `maxCpu`, if set, replaces `max`. A
+worker may have a slot for each core of its Neuron accelerators.
 
-* slots that differ from the GPUs of a worker, because each rank usually uses one GPU and NCCL rejects two ranks on one
-  GPU. Nothing is reported if `mpirun` shows the intention: it starts a rank for each slot and there are more GPUs, it
-  sets as many ranks for each worker as there are slots, or it starts torchrun, deepspeed or accelerate, which start a
-  process for each GPU;
-* slots that exceed a worker's CPUs: mpirun then hangs or fails (kubeflow/mpi-operator#318);
-* more ranks in the launcher's `mpirun -np` than slots: Open MPI and Horovod do not start, MPICH and Intel MPI put
-  several ranks on a slot; fewer ranks than slots leave GPUs idle;
+Other checks are warnings, because only the program knows how it uses its ranks:
+
+* slots that differ from the GPUs of a worker: each rank usually uses one GPU, and NCCL rejects two ranks on one GPU.
+  Nothing is reported if `mpirun` shows the intention: it starts a rank for each slot and there are more GPUs, it starts
+  as many ranks on each worker as there are slots, or it starts torchrun, deepspeed or accelerate, which start a process
+  for each GPU;
+* slots that exceed a worker's CPUs: mpirun hangs or fails (kubeflow/mpi-operator#318);
+* more ranks in `mpirun -np` than slots: Open MPI and Horovod do not start, MPICH and Intel MPI put several ranks on a
+  slot; fewer ranks than slots leave GPUs idle;
 * more ranks for each worker (`-N`, `-npernode`, `--map-by ppr:4:socket`) than slots, or fewer ranks in total than
   `-np`: Open MPI does not start.
 
-If the launcher's command is itself one of these calls of Open MPI's `mpirun`, not a script, the job is rejected if the
-call certainly fails: if it reads the operator's hostfile (by an option, or by the injection `mpi-env`), and no setting
-could allow more ranks. Settings that could allow more ranks are other parameters of Open MPI, a rank file, variables
-with an unknown value, and volumes over Open MPI's configuration. Settings in the image are not seen. With
-`--oversubscribe` on the command line, several ranks on a slot are not reported.
+The job is rejected if the launcher's command is itself one of these calls of Open MPI's `mpirun`, and the call
+certainly fails: it reads the operator's hostfile, by an option or by the injection `mpi-env`, and no other parameter of
+Open MPI, rank file, unknown variable or volume could allow more ranks. Settings in the image are not seen. With
+`--oversubscribe`, several ranks on a slot are not reported.
 
-Only known facts of the command line are compared. The value of a variable is known if the script or the container's
-`env` has only one value for it, such as `NP=4` or `NP=${NP:-4}`. A call with other variables, or with unknown options,
-is not compared.
+The value of a variable is known if the script or the container's `env` has only one value for it, such as `NP=4` or
+`NP=${NP:-4}`. A call with other variables, or with unknown options, is not checked.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from pydantic import Field, model_validator
 
 from webhook.api import mpirun, quantity
 from webhook.api.accelerators import CORES, DEFAULT_ACCELERATORS, MAX_CORES_PER_DEVICE, read
-from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_path
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import HOSTFILE, Invocation
 from webhook.api.mpirun_options import HOSTS, HYDRA, OPEN_MPI, PER_NODE
-from webhook.api.pod import Container
+from webhook.api.pod import Container, PodTemplate
 from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -45,10 +44,12 @@ from webhook.predict.devices import Devices, of_pod
 from webhook.predict.nodes import node_shapes
 from webhook.predict.open_mpi import is_certain_to_refuse
 from webhook.predict.sizes import Sizes
-from webhook.rules import Degree, Violation, rule
+from webhook.rules import Degree, Violation, number_of, rule
 
 PATH = "spec.slotsPerWorker"
 
+# (patterns for `of_pod`, cores of a device)
+_CORES_PER_DEVICE = tuple(((name,), cores) for name, cores in MAX_CORES_PER_DEVICE.items())
 _INSTEAD = ", with more workers or threads in each rank; an administrator can allow more in slots.maxCpu"
 
 
@@ -83,38 +84,38 @@ def admits(settings: Settings) -> Admitted:
 
 @rule("slots", Settings, since="0.1", admits=admits, importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks the range, then the GPUs and CPUs of the pods that run ranks, and the number of ranks."""
     slots = job.spec.slots_per_worker or 0
     if slots < 0:
         return  # upstream-contract rejects it
     if slots < settings.min:
         least = Sizes.of(job, ctx).fewest_slots(settings.min)
-        fault = f"{_count(slots, 'slot')} per worker, at least {settings.min} required"
+        fault = f"{number_of(slots, 'slot')} per worker, at least {settings.min} required"
         yield Violation(PATH, fault, fix=f"Set slotsPerWorker to {least} or more.", degree=Degree("too few", -slots))
         yield from _too_many_ranks(job, least, ctx)
         return
-    pods = [(role, spec) for role, _, spec in job.computing()]
-    devices = [of_pod(pod.template, settings.resources, ctx) for _, pod in pods]
-    gpus = [found.exact for found in devices]
-    on_cores = not any(gpus) and not any(_has_claims(pod) for _, pod in pods)
-    most = settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max
-    cores = _cores([pod for _, pod in pods], settings, ctx)
-    most = max(most, cores)
+    pods = {role: replica.template for role, _, replica in job.computing()}
+    devices = [of_pod(template, settings.resources, ctx) for template in pods.values()]
+    gpus = [pod_devices.exact for pod_devices in devices]
+    containers = [container for template in pods.values() for container in template.containers]
+    with_claims = any(container.resources and container.resources.claims for container in containers)
+    on_cores = not any(gpus) and not with_claims
+    cores = _cores(pods.values(), settings, ctx)
+    most = max(settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max, cores)
     if slots > most:
         fix = f"Set slotsPerWorker to {most} or fewer{_INSTEAD if on_cores else ''}."
-        fault = f"{_count(slots, 'slot')} per worker, at most {most} allowed"
+        fault = f"{number_of(slots, 'slot')} per worker, at most {most} allowed"
         yield Violation(PATH, fault, fix=fix, degree=Degree("too many", slots - most))
         yield from _too_many_ranks(job, most, ctx)
         return
     size = Sizes.of(job, ctx).on_nodes(ctx) if node_shapes(ctx.view) else None
-    # The suggested size, if no node has the requested number of GPUs: workers, and GPUs of each.
+    # The suggested workers, and GPUs of each, if no node has the requested number of GPUs.
     nodes, fewest = (size.workers, size.gpus) if size is not None else (0, 0)
     suggested = max(min(fewest or gpus[-1], most), settings.min) if gpus else 0
     # For a job with a slot for each GPU, the rule `accelerator-available` suggests the new numbers of both.
     with_gpus = bool(fewest) and slots == gpus[-1]
     on_devices = slots <= cores and gpus[-1] and slots % gpus[-1] == 0
     if any(gpus[-1:]) and not (with_gpus or on_devices or slots == suggested or _meant(job, slots, gpus[-1])):
-        fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
+        fault = f"{number_of(slots, 'slot')} but {number_of(gpus[-1], 'GPU')} per worker"
         shows_ranks = job.mpirun_calls and all(map(_is_clear, job.mpirun_calls))
         fix = f"Set it to {suggested}{'' if shows_ranks else ', or to the ranks that mpirun starts on a worker'}."
         yield Violation(PATH, fault, fix=fix, advisory=True)
@@ -132,31 +133,25 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield from _unlike_launcher(devices, ctx)
 
 
-def _cores(pods: Sequence[ReplicaSpec], settings: Settings, ctx: Context) -> int:
-    """The largest number of cores of a pod."""
-    per_device = MAX_CORES_PER_DEVICE if settings.core_resources else {}
-    kinds = [(settings.core_resources, 1), *(((name,), cores) for name, cores in per_device.items())]
-    return max((of_pod(pod.template, names, ctx).least * cores for pod in pods for names, cores in kinds), default=0)
+def _cores(templates: Iterable[PodTemplate], settings: Settings, ctx: Context) -> int:
+    kinds = _CORES_PER_DEVICE if settings.core_resources else ()
+    per_resource = ((settings.core_resources, 1), *kinds)
+    return max([of_pod(pod, names, ctx).least * cores for pod in templates for names, cores in per_resource] or [0])
 
 
 def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Violation]:
-    """A launcher that runs ranks with another number of GPUs than a worker, unless `gpus` rejects its number."""
-    gpus = [found.exact for found in devices]
+    """Left out if the rule `gpus` rejects the launcher's number."""
+    gpus = [pod_devices.exact for pod_devices in devices]
     if gpus and gpus[0] != gpus[-1] and gpus[0] in ctx.admitted.gpus:
-        fault = f"requests {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
-        fix = f"Request {_count(gpus[-1], 'GPU')}."
+        fault = f"requests {number_of(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
+        fix = f"Request {number_of(gpus[-1], 'GPU')}."
         if not gpus[-1] or devices[-1].by_claim:  # the user may mean either number, and claims have no limits field
             fix = "Use the same limits and claims in both."
         yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
 
 
-def _has_claims(pod: ReplicaSpec) -> bool:
-    """Whether a container of the pod uses claims."""
-    return any(container.resources and container.resources.claims for container in pod.template.containers)
-
-
 def _meant(job: MPIJob, slots: int, gpus: int) -> bool:
-    """Whether mpirun shows that the number of slots is intended, although it differs from the GPUs."""
+    """mpirun shows that the number of slots is intended, although it differs from the GPUs."""
     return any(
         (slots < gpus and call.ranks == slots * _nodes(job))
         or _exactly_per_node(call) == slots
@@ -167,12 +162,12 @@ def _meant(job: MPIJob, slots: int, gpus: int) -> bool:
 
 
 def _exactly_per_node(call: Invocation) -> int | None:
-    each = mpirun.per_node(call)
-    return each.ranks if each and each.exactly else None
+    limit = mpirun.per_node(call)
+    return limit.ranks if limit and limit.exactly else None
 
 
 def _is_clear(call: Invocation) -> bool:
-    """Whether the number of ranks is known: the call states it, or starts a rank for each slot."""
+    """The call states the number of ranks, or starts a rank for each slot."""
     names = {name for name, _ in call.options or ()}
     in_all = call.ranks is not None or not names & (OPEN_MPI.ranks | HYDRA.ranks)
     per_node = _exactly_per_node(call) is not None or not names & PER_NODE
@@ -181,22 +176,21 @@ def _is_clear(call: Invocation) -> bool:
 
 def _crowded(job: MPIJob, slots: int, most: int) -> Violation | None:
     """A call of Open MPI with more ranks for each worker than slots, or with too few for `-np`."""
-    if may_share_slots(job):
-        return None
     for call in job.mpirun_calls:
-        each = mpirun.per_node(call)
-        elsewhere = {values for option, values in call.options or () if option in HOSTS} - {(HOSTFILE,)}
-        of_open_mpi = mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI
-        if each is None or not call.options or elsewhere or not of_open_mpi:
+        limit = mpirun.per_node(call)
+        if limit is None or not call.options or may_share_slots(job):
             continue
-        name, count, exactly = each
+        elsewhere = {values for option, values in call.options if option in HOSTS} - {(HOSTFILE,)}
+        if elsewhere or mpirun.dialect(call.program, job.spec.mpi_implementation) is not OPEN_MPI:
+            continue
+        name, count, exactly = limit
         if count > slots:
             fix = f"Set it to {count}, or -{name} to {slots}." if count <= most else f"Set -{name} to {slots}."
-            fault = f"-{name} requests {count} ranks per worker, {_count(slots, 'slot')}"
+            fault = f"-{name} requests {count} ranks per worker, {number_of(slots, 'slot')}"
             return Violation(PATH, fault, fix=fix, advisory=True)
         total = count * _nodes(job)
         if exactly and total < (call.ranks or 0) <= slots * _nodes(job):
-            allowed = f"{_count(count, 'rank')} for each of {_nodes(job)} workers"
+            allowed = f"{number_of(count, 'rank')} for each of {_nodes(job)} workers"
             fault = f"{call.program} -np {call.ranks}, but -{name} allows {allowed}"
             return Violation(PATH, fault, fix=f"Set -np to {total}.", advisory=True)
     return None
@@ -213,14 +207,11 @@ class _Cpus(msgspec.Struct, frozen=True):
     role: str
 
 
-def _least_cpus(pods: list[tuple[str, ReplicaSpec]]) -> _Cpus:
-    least = _Cpus(0, WORKER)
-    for role, pod in pods:
-        for container in pod.template.containers[:1]:
-            amount = _cpu_count(container)
-            if amount and (not least.amount or amount < least.amount):
-                least = _Cpus(amount, role)
-    return least
+def _least_cpus(pods: Mapping[str, PodTemplate]) -> _Cpus:
+    of_pods = [
+        _Cpus(_cpu_count(template.containers[0]), role) for role, template in pods.items() if template.containers
+    ]
+    return min([cpus for cpus in of_pods if cpus.amount], key=lambda cpus: cpus.amount, default=_Cpus(0, WORKER))
 
 
 def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:
@@ -228,12 +219,12 @@ def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:
     whose = "per worker" if cpus.role == WORKER else "in the launcher"
     path = replica_path(cpus.role) if fixed and cpus.role == LAUNCHER else PATH
     fix = f"Request {slots} CPUs." if fixed else f"Set it to {cpus.amount}, or request {slots} CPUs."
-    fault = f"{_count(slots, 'slot')} but {_count(cpus.amount, 'CPU')} {whose}"
+    fault = f"{number_of(slots, 'slot')} but {number_of(cpus.amount, 'CPU')} {whose}"
     return Violation(path, fault, fix=fix, advisory=True)
 
 
 def _cpu_count(container: Container) -> int:
-    """CPUs that the container may use, rounded up: its limit, else its request; 0 if it has neither."""
+    """Rounded up; 0 without limit and request."""
     if container.resources is None:
         return 0
     limits, requests = container.resources.limits or {}, container.resources.requests or {}
@@ -241,17 +232,14 @@ def _cpu_count(container: Container) -> int:
 
 
 def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus: bool) -> Iterator[Violation]:
-    """Compares the ranks of the launcher's command line with the slots of all workers.
-
-    `most`: the maximum of slots for the fix; `nodes`: the minimum of pods that run ranks.
-    """
+    """`most`: the maximum of slots for the fix; `nodes`: the minimum of pods that run ranks."""
     current = _nodes(job)
     nodes = _admitted_nodes(job, ctx, nodes)  # another rule rejects the current number if it is not admitted
     total = slots * nodes
     calls, largest = job.mpirun_calls, largest_call(job)
     if not total or largest is None or largest.ranks is None:
         return
-    in_all = f"{_count(total, 'slot')} {'in all' if nodes == current else f'with {nodes} workers'}"
+    in_all = f"{number_of(total, 'slot')} {'in all' if nodes == current else f'with {nodes} workers'}"
     if largest.ranks > total:
         needed = -(-largest.ranks // nodes)
         may_add = nodes + -(-(largest.ranks - total) // slots) in ctx.admitted.workers
@@ -272,12 +260,12 @@ def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) ->
     total = slots * _admitted_nodes(job, ctx, nodes)
     largest = largest_call(job)
     if largest is not None and (largest.ranks or 0) > total > 0:
-        in_all = f"{_count(total, 'slot')} with {slots} per worker"
+        in_all = f"{number_of(total, 'slot')} with {slots} per worker"
         yield from _beyond(job, largest, total, ctx, in_all=in_all, fix=f"Set -np to {total}.")
 
 
 def _beyond(job: MPIJob, call: Invocation, total: int, ctx: Context, *, in_all: str, fix: str) -> Iterator[Violation]:
-    """A violation: `call` starts more ranks than there are slots (`total`)."""
+    """`total`: the number of slots."""
     if job.launcher is None or call.ranks is None or may_share_slots(job):
         return
     effect = "refuses to start" if call.refuses else "puts several ranks on a slot"
@@ -294,7 +282,3 @@ def _admitted_nodes(job: MPIJob, ctx: Context, fewest: int) -> int:
     """The number of pods that run ranks, within the limits of the rules."""
     nodes, admitted = max(_nodes(job), fewest, ctx.admitted.workers.least), ctx.admitted.workers
     return nodes if admitted.most is None or admitted.empty else min(nodes, admitted.most)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

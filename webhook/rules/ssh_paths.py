@@ -2,17 +2,17 @@
 
 The operator mounts the key in the first containers at `sshAuthMountPath`, owned by root. Its mode is 0600 if the path
 is exactly `/root/.ssh`, else 0644; an `fsGroup` changes 0600 to 0640 (mpi-operator `setupSSHOnPod`, and mpi-operator
-issue 429). ssh looks for the key in the home that the user has in the image's /etc/passwd. If the key belongs to the
-user of ssh and others may read it, ssh rejects the key. So these are the requirements:
+issue 429). ssh looks for the key in the user's home according to /etc/passwd. ssh rejects a key of its own user that
+other users may read. The requirements are:
 
 * root needs `/root/.ssh` and no `fsGroup`;
-* any other user needs another path, the `.ssh` of its home, and starts sshd with a configuration and host keys that it
-  can read. This sshd accepts only its own user, so launcher and workers must run as the same user;
+* any other user needs the `.ssh` of its home, and an sshd with a configuration and host keys that it can read. This
+  sshd accepts only its own user, so launcher and workers must run as the same user;
 * sshd of root needs the capabilities SETGID, SETUID and SYS_CHROOT. sshd of another user needs NET_BIND_SERVICE in
-  upstream's images (mpi-operator `build/base/Dockerfile`). CRI-O gives containers no SYS_CHROOT (cri-o
-  `internal/config/capabilities/capabilities_linux.go`): sshd then logs `chroot("/run/sshd"): Operation not permitted`,
-  and ssh reports "Connection reset" (mpi-operator issue 642). If all nodes run CRI-O, this is a warning. Nothing is
-  injected, because the level restricted and most SCCs of OpenShift reject a pod that adds SYS_CHROOT;
+  upstream's images (mpi-operator `build/base/Dockerfile`). CRI-O gives no SYS_CHROOT (cri-o
+  `internal/config/capabilities/capabilities_linux.go`): sshd logs `chroot("/run/sshd"): Operation not permitted`, and
+  ssh reports "Connection reset" (mpi-operator issue 642). This is a warning if all nodes run CRI-O. Nothing is
+  injected, because the level restricted and most SCCs of OpenShift reject SYS_CHROOT;
 * `sshAuthMountPath` is a folder, not a file such as `/root/.ssh/id_rsa`;
 * sshd needs `StrictModes no` in its configuration, because every user may read the folder of the keys.
 
@@ -24,15 +24,13 @@ warning:
 * a launcher that allows root, although the key is in another user's home;
 * a launcher that runs mpirun as another user, such as by `gosu USER`, although the key is for root.
 
-A namespace that enforces the level restricted starts no container as root. On OpenShift the pods' SCC chooses the user
-if the job does not: usually a user without a home, from the range `openshift.io/sa.scc.uid-range`. In both cases a job
-gets a warning if its key is for root and it runs sshd or starts mpirun as root (`--allow-run-as-root`,
-`OMPI_ALLOW_RUN_AS_ROOT`). On OpenShift, a job with upstream's image also gets a warning if the SCC chooses the user,
-because the image does not have this user.
+The level restricted starts no container as root. On OpenShift the SCC chooses the user if the job does not, usually a
+user without a home (`openshift.io/sa.scc.uid-range`). In both cases a job gets a warning if its key is for root and it
+runs sshd or starts mpirun as root. If the SCC chooses the user, upstream's image is a warning too, because it does not
+have this user.
 
-A job that cannot work is rejected, and a job that very likely cannot work gets a warning. If neither container nor pod
-names a user, the image decides, and the user is unknown. A `/root/.ssh` may also come from the API server, since it is
-the default.
+A job that certainly cannot work is rejected; other faults are warnings. Without a user in container and pod, the user
+is unknown. A `/root/.ssh` may also come from the API server, since it is the default.
 """
 
 import re
@@ -63,7 +61,7 @@ FIELD: Final = "spec.sshAuthMountPath"
 OF_ROOT: Final = "/root/.ssh"
 ROOTS: Final = "Set it to /root/.ssh, or set runAsUser."
 HOME: Final = "Set it to /home/mpiuser/.ssh, or to .ssh in the home of the user."
-# OpenSSH `sshd-session.c`: sshd of root changes its root directory and then becomes the user who logs in.
+# sshd of root changes its root directory, then becomes the user who logs in (OpenSSH `sshd-session.c`).
 AS_ROOT: Final = ("SETGID", "SETUID", "SYS_CHROOT")
 NOT_OF_CRI_O: Final = "SYS_CHROOT"
 AS_OTHERS: Final = "NET_BIND_SERVICE"
@@ -71,7 +69,7 @@ ALLOWED: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 # mpi-operator `build/base/Dockerfile`, `build/base/openmpi.Dockerfile`, `examples/v2beta1/pi/Dockerfile`.
 _UPSTREAM: Final = re.compile(r"(?:docker\.io/)?mpioperator/(?:base|mpi-pi|openmpi)(?:[:@].*)?")
 OF_IMAGE: Final = 1000
-# Each alternative begins with a fixed character: much faster than with \b before them.
+# Alternatives with a fixed first character are much faster than with \b before them.
 _ANOTHER_USER: Final = re.compile(
     r"(?:su(?<!\wsu)|sudo(?<!\wsudo)|gosu(?<!\wgosu)|runuser(?<!\wrunuser)|setpriv(?<!\wsetpriv))\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)"
     r"\s+(?:-c\s+['\"]?[^'\"]{0,200}?|--\s+)?mpi(?:run|exec)\b)?"
@@ -104,7 +102,6 @@ class _Side(msgspec.Struct, frozen=True):
 
 @rule("ssh-paths", RuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-    """Checks the key on both sides, then the workers' sshd. ssh is used only with workers that run sshd."""
     of_scc = outcomes(job, ctx)
     sides = {
         role: _side(replica.template, role, f"{path}.template.spec", of_scc.get(role))
@@ -147,7 +144,9 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         if launcher.user != 0 or not keeps_root_out:  # otherwise the rule pod-security rejects root
             yield from _client(mount_path, launcher)
         yield from _same_user(launcher, worker)
-    yield from _server(worker, root_may_run=not keeps_root_out, on_cri_o=_on_cri_o(ctx))
+    nodes = all_nodes(ctx.view)
+    on_cri_o = nodes is not UNKNOWN and nodes.on_cri_o
+    yield from _server(worker, root_may_run=not keeps_root_out, on_cri_o=on_cri_o)
 
 
 def _side(template: PodTemplate, role: str, pod: str, of_scc: Outcome | None) -> _Side:
@@ -180,13 +179,13 @@ def _side(template: PodTemplate, role: str, pod: str, of_scc: Outcome | None) ->
 
 
 def _keeps_root_out(ctx: Context) -> bool:
-    """Whether the namespace enforces a level that forbids root."""
+    """The namespace enforces a level that forbids root."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     return isinstance(namespace, Namespace) and labels.read(namespace.labels)[0].enforce.level is Level.RESTRICTED
 
 
 def _for_root_alone(mount_path: str, launcher: _Side | None, because: str) -> Violation:
-    """One violation for a job that was written for an image of root, although several fields must change."""
+    """One violation, although several fields must change."""
     fix = "Use an image with its own user: set sshAuthMountPath to the user's .ssh, and use the user's sshd_config."
     if launcher is not None and _wants_root(launcher.container):
         fault = f"runs mpirun as root, but {because}"
@@ -196,26 +195,24 @@ def _for_root_alone(mount_path: str, launcher: _Side | None, because: str) -> Vi
 
 
 def _wants_root(container: Container) -> bool:
-    words = (*(container.command or ()), *(container.args or ()))
-    return any("allow-run-as-root" in word for word in words) or any(
+    return any("allow-run-as-root" in word for word in container.argv) or any(
         variable.name == "OMPI_ALLOW_RUN_AS_ROOT" for variable in container.env or ()
     )
 
 
 def _started_as_root(job: MPIJob, launcher: _Side, mount_path: str) -> Iterator[Violation]:
-    """A launcher with which Open MPI does not start as root, or with which ssh finds no key."""
     container, text = launcher.container, sshd.text(launcher.container)
     calls = [call for call in job.mpirun_calls if call.program != "horovodrun" and call.options is not None]
-    open_mpi = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
     if not calls or launcher.other_than_root:
         return
+    open_mpi = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
     values = {variable.name: variable.value for variable in container.env or ()}
     of_root = normpath(mount_path) == OF_ROOT or not mount_path.startswith("/")  # the latter is rejected
 
     def own_key() -> bool:
         return any(_OWN_KEY.search(part or "") for part in (text, *values.values()))
 
-    if user := _ANOTHER_USER.search(text):
+    if user := _another_user(text):
         if of_root and user[1] and not own_key():
             who = user[1][:20]
             fault, fix = f"{who} runs mpirun, and the key is for root", f"Set it to .ssh in the home of {who}."
@@ -230,14 +227,18 @@ def _started_as_root(job: MPIJob, launcher: _Side, mount_path: str) -> Iterator[
         image = container.image or ""
         is_root = _UPSTREAM.fullmatch(image) or (launcher.user == 0 and "horovod" not in image)
         given = any(name in values for name in ALLOWED)
-        wrong = [name for name in ALLOWED if values.get(name, "") not in {"1", None}]
-        if wrong and (given or is_root):
+        wrong = [name for name in ALLOWED if values.get(name, "") not in {"1", None}] if given or is_root else ()
+        if wrong:
             fix = f'Set {" and ".join(wrong)} to "1".' if given else "Add --allow-run-as-root."
             yield Violation(replica_path(LAUNCHER), "mpirun does not start as root", fix=fix, advisory=True)
 
 
+def _another_user(text: str) -> re.Match[str] | None:
+    may_match = "su" in text or "runuser" in text or "setpriv" in text
+    return _ANOTHER_USER.search(text) if may_match else None
+
+
 def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -> Iterator[Violation]:
-    """Containers whose user cannot read a key in root's home; `keeps_root_out`: the namespace forbids root."""
     faults: dict[tuple[str, bool], list[str]] = {}
     for side in sides:
         if not side.other_than_root:
@@ -257,8 +258,7 @@ def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -
 
 
 def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
-    """A key that ssh of root does not accept."""
-    if launcher.user == 0 and mount_path != OF_ROOT and not _ANOTHER_USER.search(sshd.text(launcher.container)):
+    if launcher.user == 0 and mount_path != OF_ROOT and not _another_user(sshd.text(launcher.container)):
         # If the path is outside root's home, a script may copy the key, so it is a warning.
         message = f'the launcher is root, whose key ssh does not accept from "{mount_path[:100]}"'
         fix = "Set it to exactly /root/.ssh, or run as the user in whose home it is."
@@ -283,14 +283,7 @@ def _same_user(launcher: _Side, worker: _Side) -> Iterator[Violation]:
         )
 
 
-def _on_cri_o(ctx: Context) -> bool:
-    """Whether all known nodes run CRI-O."""
-    nodes = all_nodes(ctx.view)
-    return nodes is not UNKNOWN and nodes.on_cri_o
-
-
 def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Violation]:
-    """The configuration and the capabilities of the workers' sshd."""
     argv = worker.container.argv
     if worker.other_than_root and (not argv or (argv[0].endswith("/sshd") and "-f" not in argv)):
         yield Violation(
@@ -316,7 +309,7 @@ def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Vi
 
 
 def _missing(side: _Side, needed: tuple[str, ...]) -> list[str]:
-    """The capabilities in `needed` that the container drops; by default the runtime grants them."""
+    """The dropped capabilities; by default the runtime grants them."""
     return [name for name in needed if {name, "ALL"} & side.dropped and not {name, "ALL"} & side.added]
 
 

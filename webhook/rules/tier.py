@@ -7,8 +7,7 @@ limits of the whole platform.
 
 A tier may exclude these features: `runLauncherAsWorker`; `gangScheduling`, which is any field of
 `spec.runPolicy.schedulingPolicy` except the priority, and the annotation for Volcano's queue; and `priorityScheduling`,
-which is any PriorityClass, and any WorkloadPriorityClass of Kueue. Kueue's WorkloadPriorityClass `default` is always
-admitted, because Kueue sets it.
+which is any PriorityClass, and any WorkloadPriorityClass of Kueue except `default`, which Kueue sets.
 
 Not guaranteed: the limits apply to one job. Use a ResourceQuota or Kueue to limit the number of jobs. The rule `gpus`
 reports GPUs that a container gets without a request.
@@ -28,7 +27,7 @@ from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.devices import of_each
 from webhook.predict.kueue.priority import priority_classes
 from webhook.predict.sizes import fewer_workers
-from webhook.rules import CauseReason, Degree, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, number_of, rule
 from webhook.rules.gpus import uncounted
 from webhook.rules.priority import LABEL
 
@@ -75,13 +74,11 @@ class Settings(RuleSettings):
 
 
 def admits(settings: Settings) -> Admitted:
-    """Workers and accelerators within the tier."""
     return Admitted(workers=Span(0, settings.max_workers), job_gpus=Span(0, settings.max_gpus))
 
 
 @rule("tier", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks workers, accelerators, the implementation and the features."""
     yield from _workers(job, settings, ctx)
     yield from _gpus(job, settings, ctx)
     yield from _implementation(job, settings)
@@ -118,10 +115,9 @@ def _gpus(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     parts = [f"{per_worker} in each of {job.workers} workers"] * bool(job.workers * per_worker)
     parts += [f"{launcher} in the launcher"] * bool(launcher)
-    noun = "GPU" if total == 1 else "GPUs"
     yield Violation(
         "spec.mpiReplicaSpecs",
-        f"{total} {noun} ({', '.join(parts)}), {settings.tier} allows at most {most} in a job",
+        f"{number_of(total, 'GPU')} ({', '.join(parts)}), {settings.tier} allows at most {most} in a job",
         fix=f"Request {most} or fewer in all, or {ASK}." if most else f"Request none, or {ASK}.",
         reason=CauseReason.FORBIDDEN,
         degree=Degree("GPUs", total),
@@ -129,7 +125,7 @@ def _gpus(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _implementation(job: MPIJob, settings: Settings) -> Iterator[Violation]:
-    """Unknown implementations are left to the rule `upstream-contract`."""
+    """The rule `upstream-contract` reports unknown implementations."""
     value, included = job.spec.mpi_implementation, settings.implementations
     if included is None or value in included or value not in IMPLEMENTATIONS:
         return
@@ -143,7 +139,6 @@ def _implementation(job: MPIJob, settings: Settings) -> Iterator[Violation]:
 
 
 def _used(job: MPIJob) -> Iterator[tuple[Feature, str]]:
-    """(feature, path) of each use of a feature that a tier may exclude."""
     if job.spec.run_launcher_as_worker:
         yield "runLauncherAsWorker", LAUNCHER_AS_WORKER
     policy = job.run_policy.scheduling_policy or SchedulingPolicy()

@@ -1,12 +1,12 @@
 """An update does not break a running job.
 
 When some fields change, the operator rewrites the hostfile and the Service at once, but not the running launcher. When
-other fields change, the operator silently stops handling the job (mpi-operator
-`pkg/controller/mpi_job_controller.go`). These changes are rejected after the operator has created the job's pods,
-unless the stored job is suspended. If the operator has not started the job, for example because it rejects the job,
-every field may change. If the job has ended, the change has no effect and is a warning. If Kueue has admitted the job,
-a change of any field of its containers is a warning too, because Kueue then stops the job and queues it again. New jobs
-are not checked.
+other fields change, the operator silently stops handling the job (mpi-operator `pkg/controller/mpi_job_controller.go`).
+
+These changes are rejected after the operator has created the job's pods, unless the stored job is suspended. Until the
+operator has started the job, every field may change. If the job has ended, the change has no effect and is a warning.
+If Kueue has admitted the job, a change of any field of its containers is a warning too, because Kueue then stops the
+job and queues it again.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,6 @@ class Settings(RuleSettings):
 
 @rule("update-safety", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Compares the new object with the stored object."""
     old = ctx.old
     if old is None or old.suspended or not _begun(old, ctx):
         return
@@ -57,7 +56,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _begun(job: MPIJob, ctx: Context) -> bool:
-    """Whether the operator has created anything for the job.
+    """The operator has created something for the job.
 
     The operator writes the status at the end of its first reconciliation, after it has created the launcher's Job.
     """
@@ -85,19 +84,11 @@ def _scaling(old: MPIJob, new: MPIJob, *, admitted: bool) -> Iterator[Violation]
         return
     path = "spec.mpiReplicaSpecs[Worker].replicas"
     if admitted:
-        yield Violation(
-            path,
-            "Kueue stops the job and queues it again when the number of workers changes",
-            fix="Undo it unless you want a restart.",
-            advisory=True,
-        )
+        fault = "Kueue stops the job and queues it again when the number of workers changes"
+        yield Violation(path, fault, "Undo it unless you want a restart.", advisory=True)
     elif new.workers < old.workers and new.spec.run_launcher_as_worker:
-        yield Violation(
-            path,
-            "with runLauncherAsWorker the operator also restarts one of the workers that stay",
-            fix="Expect one more worker to be lost.",
-            advisory=True,
-        )
+        fault = "with runLauncherAsWorker the operator also restarts one of the workers that stay"
+        yield Violation(path, fault, "Expect one more worker to be lost.", advisory=True)
 
 
 def _restarting(job: MPIJob, ctx: Context) -> Iterator[Violation]:
@@ -105,12 +96,8 @@ def _restarting(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     before, after = written.templates(ctx.old_document), written.templates(ctx.document)
     for role, path, _ in job.replicas():
         if role in before and role in after and _containers(before[role]) != _containers(after[role]):
-            yield Violation(
-                f"{path}.template",
-                "changed, so Kueue restarts the job",
-                fix="Undo it to avoid that.",
-                advisory=True,
-            )
+            fault, fix = "changed, so Kueue restarts the job", "Undo it to avoid that."
+            yield Violation(f"{path}.template", fault, fix, advisory=True)
             return
 
 

@@ -1,28 +1,24 @@
 """The operator accepts the job.
 
-The MPI operator checks a job only after it is stored: an invalid job gets one event and no status, and the operator
-does not try it again. This rule makes the same checks earlier (mpi-operator
-`pkg/apis/kubeflow/validation/validation.go`), on the object with the operator's defaults.
-
-It also rejects faults that the operator does not check:
+The MPI operator checks a job only after it is stored: an invalid job gets one event and no status, and is not tried
+again. This rule makes the same checks earlier (mpi-operator `pkg/apis/kubeflow/validation/validation.go`), on the
+object with the operator's defaults. It also rejects:
 
 * keys of `mpiReplicaSpecs` that the operator ignores or that make it crash, and enums that the schema does not list;
-* volumes, mounts and names that the operator itself uses;
+* volumes, mounts and names that the operator itself uses, and mounts inside the folders that it mounts read-only (the
+  SSH keys and `/etc/mpi`);
 * negative quantities, for which the API server rejects every pod;
 * quantities such as `1e1.5`, which no Kubernetes program can read. While such a job is stored, the operator cannot list
   any job.
 
-The operator mounts the SSH keys and `/etc/mpi` read-only, so a container does not start if it mounts something inside
-these folders. The operator prepares only the first container of each pod, so it is a warning if another container runs
-mpirun or sshd, or has the accelerators. The warning is left out if the first container has no command, or runs a file
-that may itself start mpirun or sshd. A variable of the first container that the operator overwrites, such as
-`OMPI_MCA_plm_rsh_args`, is a warning too: the operator appends its own variable, and the last variable of a name
-applies.
+The operator prepares only the first container of each pod. It is a warning if another container runs mpirun or sshd, or
+has the accelerators, unless the first container has no command or runs a file that may start mpirun or sshd. A variable
+of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`, is a warning too.
 """
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from posixpath import normpath
 
@@ -47,7 +43,7 @@ from webhook.api.mpijob import (
 from webhook.api.mpirun import CONFIG_FOLDER
 from webhook.api.operator_checks import RESTART_POLICIES
 from webhook.api.pod import Container, PodSpec, PodTemplate
-from webhook.api.quantity_fields import Where
+from webhook.api.quantity_fields import Written
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
@@ -65,7 +61,7 @@ _MEANT = {"always": "OnFailure", "no": "Never", "delete": "All", "waitforworkers
 HEAD_ROOM = 100
 
 RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth",)}
-# Files that exist in the mounted folders, so a volume can be mounted over them.
+# Files of the operator, over which a volume can be mounted.
 FILES = frozenset(("id_rsa", "id_rsa.pub", "authorized_keys", "hostfile", "discover_hosts.sh"))
 # A path that `normpath` does not change.
 _PLAIN = re.compile(r"(?:/[^/.][^/]*+)++")
@@ -78,14 +74,12 @@ class Settings(RuleSettings):
 
 @rule("upstream-contract", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The checks, in the order of upstream's checks."""
     yield from _name(job)
     yield from _replica_keys(job)
     for role, path, spec in job.replicas():
         yield from _replica(role, path, spec, job, ctx)
         yield from _reserved(spec.template, path, role, job.spec.ssh_auth_mount_path, spec.restart_policy)
-        for where, amounts in quantity_fields.of_template(spec.template):
-            yield from _quantities(f"{path}.template", where, amounts)
+        yield from _quantities(f"{path}.template", ctx.once(quantities, spec.template))
         yield from _first_container(spec.template.containers, f"{path}.template.spec.containers", role, job)
     yield from _spec(job, ctx)
     yield from _run_policy(job)
@@ -169,8 +163,8 @@ def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
 def _run_policy(job: MPIJob) -> Iterator[Violation]:
     policy = job.run_policy
     if policy.scheduling_policy is not None and policy.scheduling_policy.min_resources:
-        where = (".schedulingPolicy.minResources",)
-        yield from _quantities("spec.runPolicy", where, policy.scheduling_policy.min_resources)
+        least = (".schedulingPolicy.minResources",), policy.scheduling_policy.min_resources
+        yield from _quantities("spec.runPolicy", [least])
     if policy.clean_pod_policy not in CLEAN_POD_POLICIES:
         yield _not_one_of("spec.runPolicy.cleanPodPolicy", policy.clean_pod_policy, CLEAN_POD_POLICIES)
     for field, value in (
@@ -189,7 +183,7 @@ def _run_policy(job: MPIJob) -> Iterator[Violation]:
 def _reserved(
     template: PodTemplate, path: str, role: str, mount_path: str | None, restart_policy: str | None
 ) -> Iterator[Violation]:
-    """Volumes, mounts and fields that conflict with those that the operator adds to the pod and its first container."""
+    """Conflicts with the volumes, mounts and fields that the operator adds."""
     pod = template.spec or PodSpec()
     pod_path = f"{path}.template.spec"
     for index, volume in enumerate(pod.volumes or ()):
@@ -198,17 +192,17 @@ def _reserved(
             fix = f"Write {volume.name}-2 here and in volumeMounts."
             yield Violation(f"{pod_path}.volumes[{index}].name", fault, fix)
     of_operator = [mount_path or "", *([CONFIG_FOLDER] if role == LAUNCHER else ())]
-    folders = {_folder(path) for path in of_operator if path}
+    folders = {_folder(folder) for folder in of_operator if folder}
     mounts = (pod.containers[0].volume_mounts if pod.containers else None) or ()
     paths = "\n".join([mount.mount_path for mount in mounts])
-    # In every spelling, the path of a folder contains the folder's name.
-    suspect = any(folder.rpartition("/")[2] in paths for folder in folders)
+    # Every spelling of a folder's path contains the folder's name.
+    suspect = paths and any(folder.rpartition("/")[2] in paths for folder in folders)
     elsewhere = "Mount it elsewhere, such as at /data."
     for index, mount in enumerate(mounts if suspect else ()):
         where = f"{pod_path}.containers[0].volumeMounts[{index}].mountPath"
         same = mount.mount_path in of_operator
         folder = _folder(mount.mount_path)
-        parent = next((each for each in folders if folder.startswith(f"{each}/")), None)
+        parent = next((reserved for reserved in folders if folder.startswith(f"{reserved}/")), None)
         if parent and folder.removeprefix(f"{parent}/") not in FILES:
             fault = (
                 f'"{mount.mount_path[:100]}" cannot be created in {parent[:100]}, which the operator mounts read-only'
@@ -220,9 +214,10 @@ def _reserved(
             of_keys = "Remove this mount and its volume: the operator makes the keys."
             fix = elsewhere if folder == CONFIG_FOLDER else of_keys
             yield Violation(where, fault, fix, advisory=not same)
-    overwritten = [f"{path}.template.metadata.labels[{key}]" for key in RESERVED_LABELS if key in template.labels]
-    names_of_pod = {"hostname": pod.hostname, "subdomain": pod.subdomain}
-    overwritten += [f"{pod_path}.{field}" for field, name in names_of_pod.items() if name]
+    labels = template.labels
+    overwritten = [f"{path}.template.metadata.labels[{key}]" for key in RESERVED_LABELS if key in labels]
+    overwritten += [f"{pod_path}.hostname"] if pod.hostname else []
+    overwritten += [f"{pod_path}.subdomain"] if pod.subdomain else []
     for field in overwritten:
         yield Violation(field, "the operator overwrites it", "Remove it.", advisory=True)
     applied = restart_policy or "Never"
@@ -232,7 +227,6 @@ def _reserved(
 
 
 def _first_container(containers: Sequence[Container], path: str, role: str, job: MPIJob) -> Iterator[Violation]:
-    """Variables of the first container that the operator overwrites, and a later container that should be the first."""
     env = containers[0].env if containers else None
     overwritten = operator_env.values(role, job) if env else {}
     for index, variable in enumerate(env or ()):
@@ -274,21 +268,26 @@ def _accelerators(container: Container) -> int:
 
 
 def _folder(path: str) -> str:
-    """The normalized path. `normpath` alone keeps two slashes at the start."""
+    """`normpath` alone keeps two slashes at the start."""
     return path if _PLAIN.fullmatch(path) else normpath(f"/{path.lstrip('/')}")
 
 
-def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> Iterator[Violation]:
-    for name, value in amounts.items():
-        try:
-            amount = quantity.parse(value)
-        except quantity.QuantityError as error:
-            yield Violation(start + quantity_fields.place(where, name), str(error), error.fix(name))
-            continue
-        if amount < 0:
-            path = start + quantity_fields.place(where, name)
-            fault = f"is {quantity.format(amount)}, must not be negative"
-            yield Violation(path, fault, "Set it to 0 or more, or remove it.", degree=Degree(path, -amount))
+def quantities(template: PodTemplate, _: Context) -> list[Written]:
+    return quantity_fields.of_template(template)
+
+
+def _quantities(start: str, written: Sequence[Written]) -> Iterator[Violation]:
+    for where, amounts in written:
+        for name, value in amounts.items():
+            try:
+                amount = quantity.parse(value)
+            except quantity.QuantityError as error:
+                yield Violation(start + quantity_fields.place(where, name), str(error), error.fix(name))
+                continue
+            if amount < 0:
+                path = start + quantity_fields.place(where, name)
+                fault = f"is {quantity.format(amount)}, must not be negative"
+                yield Violation(path, fault, "Set it to 0 or more, or remove it.", degree=Degree(path, -amount))
 
 
 def _not_one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Violation:

@@ -1,23 +1,21 @@
 """Volcano could run the job in its queue.
 
-If the operator runs with `--gang-scheduling=volcano` (setting `gangScheduling`), the operator creates a PodGroup for
-every job. The PodGroup is in the queue `schedulingPolicy.queue`, else in the queue of the annotation
-`scheduling.volcano.sh/queue-name`, else in `default`. The job does not show a problem with its queue. If the queue does
-not exist or is not open, Volcano rejects the PodGroup, and only the operator's log shows it. If the PodGroup requests
-more than the queue's `capability`, the PodGroup is Pending for ever.
+With `--gang-scheduling=volcano` (setting `gangScheduling`) the operator creates a PodGroup for every job, in the queue
+`schedulingPolicy.queue`, else in the queue of the annotation `scheduling.volcano.sh/queue-name`, else in `default`. The
+job does not show a problem with its queue. Volcano rejects a PodGroup whose queue does not exist or is not open. A
+PodGroup that requests more than the queue's `capability` is Pending for ever.
 
 A job that never starts is rejected:
 
 - its queue does not exist, or is closed;
 - the job's request is above the `capability`. The request is `schedulingPolicy.minResources`, else the sum of its pods'
   requests;
-- with the setting `hierarchy`: the job's queue has other queues below it (Volcano accepts jobs only in a leaf), or the
-  request is above the `capability` of a queue above the job's queue. While a job is in a queue that is not a leaf,
-  Volcano schedules nothing at all.
+- with the setting `hierarchy`: the queue has other queues below it, or the request is above the `capability` of a queue
+  above it. While a job is in a queue that is not a leaf, Volcano schedules nothing at all.
 
-A job that waits is admitted with a warning: the free part of its queue is too small, or Volcano has not opened the
-queue yet. All violations are warnings if the job is suspended, or if it names a queue while `gangScheduling` is off,
-which is the default. Nothing is reported if Volcano is not installed, or if its queues cannot be read.
+A job that waits gets a warning: the free part of its queue is too small, or Volcano has not opened the queue yet. All
+violations are warnings if the job is suspended, or if it names a queue while `gangScheduling` is off, which is the
+default. Nothing is reported if Volcano is not installed, or if its queues cannot be read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,18 +46,17 @@ class Settings(RuleSettings):
     """The flags of the operator and of Volcano."""
 
     gang_scheduling: bool = Field(
-        False, description="Whether the operator runs with --gang-scheduling=volcano. If not, nothing is rejected."
+        False, description="The operator runs with --gang-scheduling=volcano. If not, nothing is rejected."
     )
     hierarchy: bool = Field(
         False,
-        description="Whether Volcano's scheduler has the plugin capacity with enableHierarchy: true. If not, a problem"
-        " with a queue above or below the job's queue is a warning.",
+        description="Volcano's scheduler has the plugin capacity with enableHierarchy: true. If not, a problem with a "
+        "queue above or below the job's queue is a warning.",
     )
 
 
 @rule("volcano-queue", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks the queue, then compares the job's request with the queue and the queues above it."""
     path, named = volcano.queue_of(job)
     if not job.managed_here or not (named or settings.gang_scheduling):
         return
@@ -87,7 +84,6 @@ def _found(job: MPIJob, path: str, name: str, settings: Settings, ctx: Context) 
 
 
 def _closest(name: str, ctx: Context) -> VolcanoQueue | None:
-    """The queue with the closest name."""
     queues = ctx.view.all(VOLCANO_QUEUES)
     if queues is UNKNOWN:
         return None
@@ -96,7 +92,6 @@ def _closest(name: str, ctx: Context) -> VolcanoQueue | None:
 
 
 def _others(view: ClusterView) -> str:
-    """The fix that names open queues."""
     others = volcano.open_leaves(view)[:MAX_SHOWN_QUEUES]
     return f"Use {' or '.join(others)}." if others else "Ask for a queue."
 
@@ -158,11 +153,9 @@ def _never(
 
 
 def _fix(job: MPIJob, queues: list[VolcanoQueue], ctx: Context) -> str:
-    """The fix: a smaller size that fits and that all rules admit."""
     sizes = Sizes.of(job, ctx)
-    if (
-        sizes.gang is None and sizes.waits
-    ):  # the rule `gang` suggests to set minAvailable to the current number of workers
+    if sizes.gang is None and sizes.waits:
+        # The rule `gang` suggests to set minAvailable to the current number of workers.
         sizes = structs.replace(sizes, gang=sizes.own.workers + 1)
     size = sizes.largest(
         lambda size: not any(_beyond(volcano.min_resources(job, ctx, size), queue.capability) for queue in queues)

@@ -1,8 +1,8 @@
 """The number of workers is within the limits of the policy.
 
 Distributed training needs at least two workers, and the platform is tested with up to one hundred. With
-`runLauncherAsWorker` the launcher takes part in the training, so it is included in the number. The operator also runs a
-launcher without workers: `min: 0` admits such jobs.
+`runLauncherAsWorker` the launcher is included in the number. `min: 0` admits a launcher without workers, which the
+operator also runs.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import RangeRuleSettings
 from webhook.predict.sizes import fewer_workers, more_workers
-from webhook.rules import Degree, Violation, rule
+from webhook.rules import Degree, Violation, number_of, rule
 
 
 class Settings(RangeRuleSettings):
@@ -30,10 +30,9 @@ def admits(settings: Settings) -> Admitted:
 
 @rule("worker-count", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Compares the number of workers, including a launcher that is a worker, with `min` and `max`.
+    """A misspelt key is read as the key that was meant.
 
-    A misspelt key is read as the key that was meant. The rule `upstream-contract` rejects a job without replica specs,
-    and a Worker with zero replicas.
+    The rule `upstream-contract` rejects a job without replica specs, and a Worker with zero replicas.
     """
     key = job.misnamed(WORKER) or WORKER
     worker = (job.spec.mpi_replica_specs or {}).get(key)
@@ -43,8 +42,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     path = f"{replica_path(key)}.replicas"
     launcher = 1 if job.spec.run_launcher_as_worker else 0
     count = workers + launcher
-    noun = "worker" if count == 1 else "workers"
-    described = f"{count} {noun}{' (the launcher is one of them)' if launcher else ''}"
+    described = f"{number_of(count, 'worker')}{' (the launcher is one of them)' if launcher else ''}"
     if count < settings.min:
         yield Violation(
             path,

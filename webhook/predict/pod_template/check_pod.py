@@ -47,7 +47,9 @@ def check_template(template: model.Template, role: Role, faults: Faults, without
         return
     path = f"{role.path}.spec"
     check_volumes(spec.volumes or [], f"{path}.volumes", faults)
-    volumes = {texts.label_corrected(volume.name): volume for volume in spec.volumes or ()}
+    volumes = {volume.name: volume for volume in spec.volumes or ()}
+    if faults:  # a name may be wrong
+        volumes = {texts.label_corrected(name): volume for name, volume in volumes.items()}
     pod = Pod(
         volumes,
         role.volumes,
