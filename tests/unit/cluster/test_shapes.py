@@ -68,7 +68,7 @@ def test_charges_of_a_shape_are_freed_with_the_shape() -> None:
 def test_cached_charges_of_a_shape_are_limited() -> None:
     shape = workers(stored(1))
     for number in range(1_000):
-        promised_usage._charges_of(shape, (("cpu", number),), (), None, "")  # type: ignore[arg-type]
+        promised_usage._charges_of(shape, ((("cpu", number),), (), None, ""))  # type: ignore[arg-type]
         assert len(promised_usage._CHARGES[shape]) <= MAX_CACHED_DEFAULTS
 
 
