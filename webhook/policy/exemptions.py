@@ -1,4 +1,4 @@
-"""Exemptions: who is exempt from which rules, where, until when, and why."""
+"""The exemptions in a policy document. `webhook.admission.validate.exemptions` applies them to a job."""
 
 from collections.abc import Container, Set
 from datetime import date

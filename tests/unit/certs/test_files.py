@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from certs.authority import Authority
-from certs.files import FileCertificate
 from certs.pem import CertificateError
+from certs.reload import FileCertificate
 from tests.support.tls import connected, listener, serial, served, strict_client
 
 DAY = timedelta(days=1)

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from certs.files import FileCertificate
 from certs.notice import Notice
+from certs.reload import FileCertificate
 from certs.serving import CertificateError, ServingCertificate
 from webhook import PROGRAM
 from webhook.client import calls
