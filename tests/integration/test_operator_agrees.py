@@ -87,7 +87,7 @@ def test_job_rejected_by_the_operator_is_rejected_at_creation(operator_cluster: 
 
     with service.running(cluster):
         for name, (changes, path) in REFUSED.items():
-            # With a different name, because the stored job still exists, unless the name is the error.
+            # The stored job still exists, so the copy has a different name. If the name is the error, it stays.
             other = name if path == "metadata.name" else f"{name}-again"
             stderr = create(cluster, namespace, other, changes, "--dry-run=server")
             assert path in stderr, stderr

@@ -1,4 +1,4 @@
-"""`why` recognises the logs of real MPI programs that fail now, which shows that the recorded logs are up to date."""
+"""Runs real MPI programs that fail. `why` recognises their logs, so the recorded logs are up to date."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ from webhook.parts.why.causes import logs
 pytestmark = [
     pytest.mark.skipif("MPIJOB_REAL_FAILURES" not in os.environ, reason="slow: `make real-failures` has it"),
     pytest.mark.timeout(600),  # the first run downloads four releases of MPI
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: pods are namespaces of this machine"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: each pod is a Linux namespace of this machine"),
 ]
 
 TRIES = 3

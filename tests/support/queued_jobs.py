@@ -124,7 +124,10 @@ def any_job(chosen: random.Random, namespace: str, name: str) -> dict[str, Any]:
 
 
 def managed_namespace(cluster: Cluster, *, cpu: int = 8) -> str:
-    """A namespace that Kueue manages, with the LocalQueue `training` for `cpu` cores, once the service has seen it."""
+    """Create a namespace that Kueue manages, with the LocalQueue `training` for `cpu` cores.
+
+    It returns when the service has seen the queue.
+    """
     name = cluster.create_namespace("managed", MANAGED)
     add_queue(cluster, name, cpu=cpu)
     settle(cluster, name, "training")

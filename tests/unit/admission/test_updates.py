@@ -1,4 +1,4 @@
-"""An update gets injected values back unless they contradict the new file."""
+"""An update restores injected values that do not contradict the new file."""
 
 import copy
 import json
