@@ -139,12 +139,7 @@ class TestDevice:
             (GPUS, [SHARED], {"shared": []}, {"rdma/hca_shared_devices_a": "1000"}),
             (GPUS, [SHARED], {"perGpu": 1}, {"rdma/hca_shared_devices_a": "8"}),
             # Nodes that could not hold the pods are ignored.
-            (
-                GPUS,
-                [HOST, node("c", **{EFA: 1}), gpu_node("small", 4, **{"rdma/ib": 1})],
-                {},
-                {"nvidia.com/hostdev": "8"},
-            ),
+            (GPUS, [HOST, node("c", **{EFA: 1}), gpu_node("s", 4, **{"rdma/ib": 1})], {}, {"nvidia.com/hostdev": "8"}),
             (GPUS, [HOST, P5], {"resource": "nvidia.com/hostdev"}, {"nvidia.com/hostdev": "8"}),
             (GPUS, [gpu_node("a", **{VF: 16})], {"resource": VF}, {VF: "16"}),
             (GPUS, [gpu_node("a", **{VF: 16})], {"devices": ["openshift.io/*"]}, {VF: "16"}),
@@ -240,15 +235,9 @@ class TestNetworks:
         assert run(job(networks="own"), HOST) == ({}, [reason])
         assert run(job(networks="own"), HOST, resource=VF, perGpu=1)[0] == both({VF: "8"})
 
-    @pytest.mark.parametrize(
-        ("networks", "reason"),
-        [
-            (None, "NetworkAttachmentDefinition fabric/rail-9 does not exist"),
-        ],
-    )
-    def test_network_that_cannot_be_attached_is_reported(self, networks: str | None, reason: str) -> None:
-        added, notes = run(job(networks=networks), HOST, *self.RAILS, networks=["fabric/rail-9"])
-        assert (added, notes) == ({}, [f"no RDMA: {reason}"])
+    def test_missing_network_of_the_policy_is_reported(self) -> None:
+        reason = "no RDMA: NetworkAttachmentDefinition fabric/rail-9 does not exist"
+        assert run(job(), HOST, *self.RAILS, networks=["fabric/rail-9"]) == ({}, [reason])
 
 
 @pytest.mark.parametrize("pod", [{"os": {"name": "windows"}}, {"nodeSelector": {"kubernetes.io/os": "windows"}}])
@@ -308,16 +297,9 @@ class TestQueues:
         target = cluster_queue("gpus", {"here": {**amounts, EFA: 2}, "there": {**amounts, EFA: 1000}})
         flavors = [flavor("here", {"pool": "a"}), flavor("there", {"pool": "b"})]
         submitted = job(labels=self.LABELS, pod={"nodeSelector": {"pool": "a"}})
-        known = [
-            config(),
-            TEAM,
-            *flavors,
-            self.QUEUE,
-            target,
-            {**P5, "metadata": {"name": "p5", "labels": {"pool": "a"}}},
-        ]
+        labelled = {**P5, "metadata": {"name": "p5", "labels": {"pool": "a"}}}
         reason = f"no RDMA: ClusterQueue gpus has at most 2 {EFA}, and the job would need 64"
-        assert run(submitted, *known, hugepages={}) == ({}, [reason])
+        assert run(submitted, config(), TEAM, *flavors, self.QUEUE, target, labelled, hugepages={}) == ({}, [reason])
 
     def test_device_is_not_injected_if_the_queue_is_unknown(self) -> None:
         reason = 'no RDMA: the resources of the ClusterQueue of "training" are unknown'
@@ -477,12 +459,9 @@ class TestIpcLock:
     def test_ipc_lock_is_not_added_if_forbidden_or_without_effect(
         self, submitted: Any, labels: dict[str, str] | None, reason: str
     ) -> None:
-        known = (
-            []
-            if labels is None
-            else [namespace("team", **{f"pod-security.kubernetes.io/{k}": v for k, v in labels.items()})]
-        )
-        assert self.run(submitted, *known) == ({}, [f"no IPC_LOCK: {reason}"])
+        enforced = {f"pod-security.kubernetes.io/{mode}": level for mode, level in (labels or {}).items()}
+        objects = [] if labels is None else [namespace("team", **enforced)]
+        assert self.run(submitted, *objects) == ({}, [f"no IPC_LOCK: {reason}"])
 
     def test_ipc_lock_is_added_only_if_an_scc_accepts_it(self) -> None:
         reason = "no IPC_LOCK: no SCC that the pods may use accepts it"
