@@ -174,11 +174,9 @@ def test_net_bind_service_is_a_setting():
         ({"capabilities": {"drop": ["NET_RAW"]}}, {**FILLED, "capabilities": {"drop": ["NET_RAW"]}}),
         ({"capabilities": {"add": ["IPC_LOCK"]}}, {**FILLED, "capabilities": {"add": ["IPC_LOCK"], "drop": ["ALL"]}}),
         ({"seccompProfile": {"type": "Unconfined"}}, {**FILLED, "seccompProfile": {"type": "Unconfined"}}),
-        ({"seccompProfile": {"type": "Localhost", "localhostProfile": "x"}}, None),
     ],
 )
 def test_fields_of_the_user_stay(context, expected):
-    expected = expected or {**FILLED, **context}
     assert launcher(with_context(context)) == expected
 
 
@@ -264,8 +262,9 @@ def test_injection_adds_no_new_fault(seed):
     rng = Random(seed)
     job = mpijob(**{role: {key: pod(rng)[key] for key in ("metadata", "spec")} for role in ("launcher", "worker")})
     minor = rng.choice((0, 8, 20, 24, 30, 34, 35, 37))
-    decision = mutated(job, labelled("team", enforce="restricted", enforce_version=f"v1.{minor}"))
-    assert mutated(decision.document, labelled("team", enforce="restricted", enforce_version=f"v1.{minor}")).patch == []
+    view = labelled("team", enforce="restricted", enforce_version=f"v1.{minor}")
+    decision = mutated(job, view)
+    assert mutated(decision.document, view).patch == []
     before = by_role(job)
     for role, template in by_role(decision.document).items():
         paths = [p for result in evaluate(Level.RESTRICTED, Version(minor), before[role]) for p in result.paths]

@@ -74,18 +74,17 @@ def test_probe_or_creation_policy_of_the_user_stays():
 
 
 @pytest.mark.parametrize(
-    ("fields", "settings"),
+    "fields",
     [
-        ({"policy": "Later"}, PORT),
-        ({"policy": ""}, PORT),
-        ({"run_policy": {"suspend": True}}, PORT),
-        ({"labels": QUEUE}, PORT),
-        ({"run_policy": {"schedulingPolicy": {}}}, PORT),
-        ({"run_policy": {"schedulingPolicy": {"minAvailable": 3}}}, PORT),
+        {"policy": "Later"},
+        {"policy": ""},
+        {"run_policy": {"suspend": True}},
+        {"labels": QUEUE},
+        {"run_policy": {"schedulingPolicy": {}}},
     ],
 )
-def test_nothing_is_injected_if_the_operator_cannot_wait(fields, settings):
-    assert inject(ID, job(**fields), **(ON | settings)) == ({}, [])
+def test_nothing_is_injected_if_the_operator_cannot_wait(fields):
+    assert inject(ID, job(**fields), **ON, **PORT) == ({}, [])
 
 
 @pytest.mark.parametrize(
