@@ -39,7 +39,6 @@ class World:
         self.joined = START
 
     def start(self):
-        """Start a replica."""
         return SelfManaged(
             self.cluster, [HOST], settings=SETTINGS, clock=self.clock, random=Random(self.random.random())
         )
@@ -60,7 +59,7 @@ class World:
         return frozenset().union(*(bundles for _, bundles in self.seen))
 
     def check(self):
-        """Check that no client with any possible caBundle rejects any replica."""
+        """Every client, with any of its possible caBundles, accepts every replica."""
         bundles = self.known_bundles()
         for replica in self.replicas:
             # A replica that is disconnected for long cannot renew its leaf, and is not ready.
