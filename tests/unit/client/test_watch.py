@@ -40,15 +40,8 @@ async def test_watch_starts_at_the_version_of_the_first_page(world: World) -> No
 
 
 async def test_selectors_are_sent_with_lists_and_watches(world: World) -> None:
-    kind = Kind(
-        "things",
-        THINGS.path,
-        key=THINGS.key,
-        project=THINGS.project,
-        label_selector="a=b,c in (d, e+f)",
-        field_selector="metadata.name=x",
-    )
-    world.start(world.watch(kind))
+    selectors = {"label_selector": "a=b,c in (d, e+f)", "field_selector": "metadata.name=x"}
+    world.start(world.watch(replace(THINGS, **selectors)))
     await world.until(lambda: len(world.api.requests) == 2)
     for query in (request.query for request in world.api.requests):
         assert query["labelSelector"] == "a=b,c in (d, e+f)"
@@ -115,13 +108,8 @@ async def test_watch_that_ends_regularly_is_resumed_from_the_last_version(world:
 
 
 async def test_length_of_a_watch_is_random(world: World) -> None:
-    ranges = []
-
-    def uniform(low: float, high: float) -> float:
-        ranges.append((low, high))
-        return 251.7
-
-    world.uniform = uniform
+    ranges: list[object] = []
+    world.uniform = lambda *ends: ranges.append(ends) or 251.7
     world.start(world.watch())
     await world.until(lambda: len(world.api.requests) == 2)
     assert ranges == [WATCH_SECONDS]
@@ -148,8 +136,7 @@ async def test_records_are_unknown_before_the_first_list_is_complete(world: Worl
 
 
 async def test_records_become_unknown_when_they_are_too_old(world: World) -> None:
-    requested = asyncio.Event()
-    more = asyncio.Event()
+    requested, more = asyncio.Event(), asyncio.Event()
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
         requested.set()
