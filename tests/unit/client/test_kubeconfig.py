@@ -110,6 +110,7 @@ async def test_line_break_after_a_token_is_removed(tmp_path: Path) -> None:
     ("user", "reason"),
     [
         ({"as-groups": ["ml"]}, "it names groups, a uid or extra to impersonate, but no user: add --as or `as`"),
+        ({"as-uid": "7"}, "it names groups, a uid or extra to impersonate, but no user: add --as or `as`"),
         ({"as": "a\nb"}, "the user, group, uid or extra to impersonate contains control characters"),
         ({"as": 7}, "as and as-uid of its user must be text"),
         ({"as": "a", "as-uid": 7}, "as and as-uid of its user must be text"),

@@ -108,8 +108,13 @@ async def test_watch_that_ends_regularly_is_resumed_from_the_last_version(world:
 
 
 async def test_length_of_a_watch_is_random(world: World) -> None:
-    ranges: list[object] = []
-    world.uniform = lambda *ends: ranges.append(ends) or 251.7
+    ranges = []
+
+    def uniform(low: float, high: float) -> float:
+        ranges.append((low, high))
+        return 251.7
+
+    world.uniform = uniform
     world.start(world.watch())
     await world.until(lambda: len(world.api.requests) == 2)
     assert ranges == [WATCH_SECONDS]

@@ -152,7 +152,7 @@ async def test_credentials_are_renewed_once_for_each_401() -> None:
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (refused(403, 'forbidden: User "x"\ncannot list'), 'forbidden: forbidden: User "x" cannot list'),
+        (refused(403, 'User "x"\ncannot list'), 'forbidden: User "x" cannot list'),
         (answer("404 page not found\n", status=404, content_type="text/plain"), "not-found: HTTP 404"),
     ],
 )
@@ -408,15 +408,18 @@ async def test_items_may_be_null(world: World) -> None:
     assert watch.get("a") is ABSENT
 
 
-@pytest.mark.parametrize(("limit", "watches"), [("MAX_LINE_BYTES", True), ("MAX_PAGE_BYTES", False)])
+@pytest.mark.parametrize(
+    ("limit", "answers", "reason"),
+    [("MAX_LINE_BYTES", "watches", FaultReason.GARBAGE), ("MAX_PAGE_BYTES", "lists", FaultReason.TOO_LARGE)],
+)
 async def test_endless_answer_is_aborted(
-    world: World, monkeypatch: pytest.MonkeyPatch, limit: str, watches: bool
+    world: World, monkeypatch: pytest.MonkeyPatch, limit: str, answers: str, reason: FaultReason
 ) -> None:
     monkeypatch.setattr(connection, limit, 100_000)
-    setattr(world.api, "watches" if watches else "lists", [stream(b"x" * 300_000)])
+    setattr(world.api, answers, [stream(b"x" * 300_000)])
     watch = world.watch()
     await world.spend(watch, 60)
-    assert set(watch.restarts) == {FaultReason.GARBAGE if watches else FaultReason.TOO_LARGE}
+    assert set(watch.restarts) == {reason}
 
 
 async def test_line_with_the_largest_object_is_read(world: World) -> None:

@@ -47,11 +47,11 @@ def test_copy_does_not_change_with_its_original() -> None:
 
 
 def test_unreferenced_listener_is_dropped() -> None:
-    told: list[int | None] = []
+    values: list[int | None] = []
 
     class Remember(Total):
         def changed(self, old: int | None, new: int | None) -> None:
-            told.append(new)
+            values.append(new)
 
     group = Group({"a": 1})
     listener = Remember()
@@ -60,4 +60,4 @@ def test_unreferenced_listener_is_dropped() -> None:
     del listener
     gc.collect()
     group.put("a", 3)
-    assert told == [2]
+    assert values == [2]
