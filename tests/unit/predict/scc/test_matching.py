@@ -9,7 +9,7 @@ import lzma
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -22,15 +22,10 @@ from webhook.predict.scc.matching import Rejection, fill, rejections
 HERE = Path(__file__).parent
 
 
-def reserved() -> Ranges:
-    result = ranges(RESERVED)
-    assert result is not None
-    return result
-
-
+NAMESPACE = cast("Ranges", ranges(RESERVED))
 CONSTRAINTS = {
-    scc.name: in_namespace(scc, reserved())
-    for scc in in_order(msgspec.convert(each, SecurityContextConstraints) for each in DEFAULT_SCCS)
+    scc.name: in_namespace(scc, NAMESPACE)
+    for scc in in_order(msgspec.convert(manifest, SecurityContextConstraints) for manifest in DEFAULT_SCCS)
 }
 
 
