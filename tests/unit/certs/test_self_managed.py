@@ -335,19 +335,6 @@ async def test_trust_is_read_from_the_live_bundles():
     assert not server.trusted, "a CA that has expired signs nothing"
 
 
-async def test_problem_is_reported_once():
-    cluster, _, server, notices = await ready()
-    cluster.down = True
-    for _ in range(3):
-        await server.reconcile()
-    assert [notice.message for notice in notices] == ["the API server does not answer"]
-    assert server.last_error == "the API server does not answer"
-    cluster.down = False
-    notices.clear()
-    await server.reconcile()
-    assert (notices.reasons(), server.last_error) == (["CertificatesRecovered"], None)
-
-
 async def test_deleted_secret_gets_a_new_ca_when_it_is_created_again():
     cluster, clock, server, notices = await ready()
     leaf, bundles = server.leaf, dict(cluster.bundles)

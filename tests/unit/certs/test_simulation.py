@@ -44,11 +44,9 @@ class World:
         )
 
     def passes(self):
-        """Let the time of an API call pass."""
         self.clock.now += timedelta(seconds=self.random.random())
 
     def changed(self):
-        """Record the write of an object."""
         self.seen.append((self.clock.now, {pem for pems in self.cluster.bundles.values() for pem in pems}))
         self.check()
 

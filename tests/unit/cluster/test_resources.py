@@ -103,8 +103,8 @@ CREATED, FAILED, SUCCEEDED = ({"type": kind, "status": "True"} for kind in ("Cre
 
 
 def test_equal_templates_share_a_shape() -> None:
-    one, other = project(changed()), project(changed({"metadata.name": "other"}))
-    assert one.pods[1].shape is other.pods[1].shape
+    first, second = project(changed()), project(changed({"metadata.name": "other"}))
+    assert first.pods[1].shape is second.pods[1].shape
 
 
 @pytest.mark.parametrize(

@@ -75,11 +75,11 @@ def test_results_and_assigned_contexts_equal_openshifts() -> None:
     for number, verdict in enumerate(verdicts()):
         template = convert({"spec": verdict["spec"]})
         filled = {name: fill(scc, template) for name, scc in CONSTRAINTS.items()}
-        rejected = {name: list(rejections(CONSTRAINTS[name], each)) for name, each in filled.items()}
+        rejected = {name: list(rejections(CONSTRAINTS[name], pod)) for name, pod in filled.items()}
         assert [name for name, violations in rejected.items() if not violations] == verdict["accepted"], number
         for name, messages in verdict["refused"].items():
-            assert {each.detail for each in rejected[name]} == details(messages), (number, name)
-            ours = placed([in_their_words(each) for each in rejected[name]])
+            assert {rejection.detail for rejection in rejected[name]} == details(messages), (number, name)
+            ours = placed([in_their_words(rejection) for rejection in rejected[name]])
             assert ours == placed(messages), (number, name)
         if "assigned" in verdict:
             assert filled["restricted-v2"] == assigned(verdict), number
