@@ -61,7 +61,7 @@ async def test_leaf_is_not_served_before_it_is_trusted():
 
 
 async def test_unwritable_bundle_does_not_affect_other_bundles():
-    """Formerly, one caBundle that could not be written made all replicas unready, and calls of other hooks failed."""
+    """If one caBundle made all replicas unready, calls of the other hooks would fail."""
     cluster, clock, notices = Cluster(), Clock(), Told()
     cluster.forbidden = {"write mutating"}
     server = replica(cluster, clock, told=notices)

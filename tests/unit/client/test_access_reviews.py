@@ -53,7 +53,7 @@ async def test_right_to_exempt_is_queried_for_each_rule() -> None:
 
 
 async def test_rules_are_queried_in_parallel() -> None:
-    """Formerly, two slow queries in sequence took 16 s, but a review must be answered within 5 s."""
+    """A review must be answered within 5 s. Slow queries in sequence would take longer."""
     queries: list[str] = []
     together = asyncio.Event()
 

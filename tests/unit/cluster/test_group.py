@@ -9,8 +9,6 @@ from webhook.cluster.contents import Group
 
 
 class Total:
-    """The sum of the records."""
-
     def __init__(self, numbers: "Group[str, int] | None" = None, *, total: int = 0) -> None:
         self.total = sum((numbers or {}).values()) + total
 

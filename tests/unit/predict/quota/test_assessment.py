@@ -1,6 +1,6 @@
 """The assessment of a job and the reservation for an admitted job, with different cluster objects.
 
-Promised are the amounts that the other jobs of the namespace will still use.
+Promised amounts are those that the other jobs of the namespace will still use.
 """
 
 from typing import Any
