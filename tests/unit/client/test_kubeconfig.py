@@ -99,10 +99,9 @@ async def test_missing_files_are_named_in_the_error(tmp_path: Path, monkeypatch:
 
 async def test_line_break_after_a_token_is_removed(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("t0ken\n")
+    users = [{"name": "u", "user": {"tokenFile": "token"}}]
     with fake_api() as api:
-        await send_request(
-            kubeconfig(tmp_path / "config", api.url, users=[{"name": "u", "user": {"tokenFile": "token"}}])
-        )
+        await send_request(kubeconfig(tmp_path / "config", api.url, users=users))
         assert len(api.calls) == 1
 
 
