@@ -168,10 +168,8 @@ class TestNodes:
     def test_label_that_no_node_has_is_not_injected(self):
         view = Snapshot([node("n", **{GPU: "8"})])
         assert inject(gpu_job(), view) == ({}, [])
-        assert inject(gpu_job(), view, nodeAffinity="required") == (
-            {},
-            [f"no node has the label {PRESENT}, so it is not required"],
-        )
+        note = f"no node has the label {PRESENT}, so it is not required"
+        assert inject(gpu_job(), view, nodeAffinity="required") == ({}, [note])
 
     @pytest.mark.parametrize(
         ("taints", "resource", "tolerated"),

@@ -144,11 +144,9 @@ def test_resources_that_a_limit_range_forbids_are_not_set() -> None:
 
 
 def test_resources_that_the_queue_does_not_cover_are_not_set() -> None:
+    note = "nothing is set for the launcher: ClusterQueue cq does not cover cpu"
     decision = hold(job(metadata=QUEUED), only("launcher-resources", when="always"), view=in_queue({GPU: 64}))
-    assert decision.patch == []
-    assert decision.warnings == [
-        "launcher-resources: nothing is set for the launcher: ClusterQueue cq does not cover cpu"
-    ]
+    assert (decision.patch, decision.warnings) == ([], [f"launcher-resources: {note}"])
 
 
 @pytest.mark.parametrize(

@@ -47,20 +47,26 @@ def test_probe_and_creation_policy_are_injected_together(fields, settings, port)
     assert notes == note(port)
 
 
-def test_probe_or_creation_policy_of_the_user_stays():
-    assert inject(ID, waiting_job(worker={"readinessProbe": OWN}), **ON) == (
-        {POLICY: WAIT},
-        [f"added launcherCreationPolicy: {WAIT}"],
-    )
-    assert inject(ID, waiting_job(policy=WAIT), **ON, **PORT) == (
-        {PROBE: probe()},
-        ["added a readiness probe on port 22 to the workers"],
-    )
-    assert inject(ID, waiting_job(policy=WAIT, worker={"readinessProbe": OWN}), **ON) == ({}, [])
-    own = {"readinessProbe": OWN, "command": ["/start.sh"]}
-    assert inject(ID, waiting_job(worker=own), **ON)[0] == {POLICY: WAIT}, (
-        "with a probe of the user the port is not needed"
-    )
+OWN_PROBE = {"readinessProbe": OWN}
+
+
+@pytest.mark.parametrize(
+    ("fields", "settings", "added", "notes"),
+    [
+        ({"worker": OWN_PROBE}, {}, {POLICY: WAIT}, [f"added launcherCreationPolicy: {WAIT}"]),
+        # With a probe of the user, the port is not needed.
+        (
+            {"worker": {**OWN_PROBE, "command": ["/start.sh"]}},
+            {},
+            {POLICY: WAIT},
+            [f"added launcherCreationPolicy: {WAIT}"],
+        ),
+        ({"policy": WAIT}, PORT, {PROBE: probe()}, ["added a readiness probe on port 22 to the workers"]),
+        ({"policy": WAIT, "worker": OWN_PROBE}, {}, {}, []),
+    ],
+)
+def test_probe_or_creation_policy_of_the_user_stays(fields, settings, added, notes):
+    assert inject(ID, waiting_job(**fields), **ON, **settings) == (added, notes)
 
 
 @pytest.mark.parametrize(
