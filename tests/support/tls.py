@@ -3,9 +3,12 @@
 import asyncio
 import ssl
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from certs.authority import Authority
 
@@ -16,6 +19,18 @@ CA = Authority("test CA", lifetime=30 * DAY)
 
 def pair(**kwargs):
     return CA.issue(["localhost"], **({"lifetime": DAY} | kwargs))
+
+
+def self_signed_rsa(name, *extensions, not_before=None):
+    """(certificate, key) as PEM, with an RSA key. The certificate is valid for a day."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    start = not_before or datetime.now(UTC)
+    builder = x509.CertificateBuilder(subject, subject, key.public_key(), 1, start, start + DAY)
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=True)
+    certificate = builder.sign(key, SHA256()).public_bytes(Encoding.PEM)
+    return certificate, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def serial(pem):

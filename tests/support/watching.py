@@ -1,7 +1,8 @@
 """A watch with a fake API server, a connection, a log and a fake clock."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -10,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.support.logs import Log
-from tests.support.watch_api import Enough, FakeApi, Time
+from tests.support.watch_api import Enough, FakeApi, Time, serving
 from webhook.client.connection import Connection
 from webhook.client.store import Kind, by_name
 from webhook.client.watch import Watch
@@ -36,6 +37,18 @@ def project(data: msgspec.Raw) -> Thing | None:
 THINGS: Kind[str, Thing] = Kind("things", "/apis/example.com/v1/things", key=by_name, project=project, page=2)
 
 
+@asynccontextmanager
+async def watching(**options: Any) -> AsyncIterator["World"]:
+    """A World whose watches end with the block. `options` are parameters of its connection."""
+    async with serving(**options) as (api, connection):
+        world = World(api, connection)
+        yield world
+        for task in world.tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError, Enough):
+                await task
+
+
 @dataclass
 class World:
     """A watch with its API server, connection, log and clock."""
@@ -57,6 +70,15 @@ class World:
         self.time.end = self.time.now + seconds
         with pytest.raises(Enough):
             await self.start(watch)
+
+    def before_sleeps(self, watch: Watch[Any, Any], action: Callable[[], None]) -> None:
+        """Let `watch` run this action before each of its pauses."""
+
+        async def sleep(seconds: float) -> None:
+            action()
+            await self.time.sleep(seconds)
+
+        watch._sleep = sleep
 
     def start(self, watch: Watch[Any, Any]) -> asyncio.Task[Any]:
         self.api.task = asyncio.create_task(watch.run())

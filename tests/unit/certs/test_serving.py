@@ -5,13 +5,9 @@ from pathlib import Path
 
 import pytest
 import uvloop
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
-    NoEncryption,
     PrivateFormat,
     load_pem_private_key,
 )
@@ -26,10 +22,13 @@ from tests.support.tls import (
     connected,
     listener,
     pair,
+    self_signed_rsa,
     serial,
     served,
     served_now,
 )
+
+ONE, OTHER = pair(), pair()
 
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
@@ -43,22 +42,13 @@ def in_loop(request):
     return run
 
 
-def test_strict_client_accepts_the_certificate(in_loop):
-    first = pair()
-
-    async def check():
-        async with listener(ServingCertificate(first.certificate_pem, first.key_pem)) as port:
-            assert await served_now(port) == serial(first.certificate_pem)
-
-    in_loop(check)
-
-
 def test_swap_affects_new_handshakes_and_not_open_connections(in_loop):
     first, second = pair(), pair(lifetime=2 * DAY)
 
     async def check():
         certificate = ServingCertificate(first.certificate_pem, first.key_pem)
         async with listener(certificate) as port, connected(port) as (reader, writer):
+            assert await served_now(port) == serial(first.certificate_pem)
             certificate.swap(second.certificate_pem, second.key_pem)
             assert certificate.not_after == second.not_after
             assert await served_now(port) == serial(second.certificate_pem)
@@ -69,58 +59,23 @@ def test_swap_affects_new_handshakes_and_not_open_connections(in_loop):
     in_loop(check)
 
 
-def test_client_without_a_server_name_gets_the_current_certificate(in_loop):
-    first, second = pair(), pair()
-    context = client_context()
-    context.check_hostname = False
-
-    async def check():
-        certificate = ServingCertificate(first.certificate_pem, first.key_pem)
-        certificate.swap(second.certificate_pem, second.key_pem)
-        async with listener(certificate) as port:
-            assert await served_now(port, context=context, server_hostname="") == serial(second.certificate_pem)
-
-    in_loop(check)
-
-
-def rsa_pair():
-    """A self-signed certificate with a different type of key."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now)
-        .not_valid_after(now + DAY)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, SHA256())
-    )
-    pem = certificate.public_bytes(Encoding.PEM)
-    return pem, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
-def test_certificate_with_a_different_type_of_key_is_served_after_a_swap(in_loop):
-    first = pair()
-    rsa_certificate, rsa_key = rsa_pair()
+def test_swapped_certificate_with_another_type_of_key_is_served_to_clients_without_a_server_name(in_loop):
+    rsa_certificate, rsa_key = self_signed_rsa("localhost")
     context = client_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
 
     async def check():
-        certificate = ServingCertificate(first.certificate_pem, first.key_pem)
+        certificate = ServingCertificate(ONE.certificate_pem, ONE.key_pem)
         certificate.swap(rsa_certificate, rsa_key)
         async with listener(certificate) as port:
-            assert await served_now(port, context=context) == serial(rsa_certificate)
+            for name in ("", "localhost"):
+                assert await served_now(port, context=context, server_hostname=name) == serial(rsa_certificate)
 
     in_loop(check)
 
 
 def test_http_1_1_and_the_newest_common_tls_version_are_negotiated(in_loop):
-    first = pair()
     context = client_context()
     context.set_alpn_protocols(["h2", "http/1.1"])
     old = client_context()
@@ -128,7 +83,7 @@ def test_http_1_1_and_the_newest_common_tls_version_are_negotiated(in_loop):
     old.maximum_version = ssl.TLSVersion.TLSv1_2
 
     async def check():
-        async with listener(ServingCertificate(first.certificate_pem, first.key_pem)) as port:
+        async with listener(ServingCertificate(ONE.certificate_pem, ONE.key_pem)) as port:
             async with connected(port, context=context) as (_, writer):
                 connection = writer.get_extra_info("ssl_object")
                 assert (connection.selected_alpn_protocol(), connection.version()) == ("http/1.1", "TLSv1.3")
@@ -139,8 +94,7 @@ def test_http_1_1_and_the_newest_common_tls_version_are_negotiated(in_loop):
 
 
 def test_protocols_older_than_tls_1_2_are_rejected():
-    first = pair()
-    certificate = ServingCertificate(first.certificate_pem, first.key_pem)
+    certificate = ServingCertificate(ONE.certificate_pem, ONE.key_pem)
     assert certificate.context.minimum_version == ssl.TLSVersion.TLSv1_2
 
 
@@ -150,39 +104,27 @@ def encrypted(pem):
     )
 
 
-ONE, OTHER = pair(), pair()
+OTHER_KEY = "the private key does not belong to the certificate"
+NO_CERTIFICATE = "the certificate is not PEM, or damaged"
+NO_KEY = "the private key is not PEM, or damaged"
+INVALID = {
+    "another key": (ONE.certificate_pem, OTHER.key_pem, OTHER_KEY),
+    "no certificate": (b"", ONE.key_pem, NO_CERTIFICATE),
+    "half a certificate": (ONE.certificate_pem[:200], ONE.key_pem, NO_CERTIFICATE),
+    "a key for a certificate": (ONE.key_pem, ONE.key_pem, NO_CERTIFICATE),
+    "no key": (ONE.certificate_pem, b"", NO_KEY),
+    "half a key": (ONE.certificate_pem, ONE.key_pem[:80], NO_KEY),
+    "a certificate for a key": (ONE.certificate_pem, ONE.certificate_pem, NO_KEY),
+    "a passphrase": (
+        ONE.certificate_pem,
+        encrypted(ONE.key_pem),
+        "the private key is encrypted; give one without a passphrase",
+    ),
+    "the CA first": (CA.certificate_pem + ONE.certificate_pem, ONE.key_pem, OTHER_KEY),
+}
 
 
-@pytest.mark.parametrize(
-    ("chain", "key", "fault"),
-    [
-        (ONE.certificate_pem, OTHER.key_pem, "the private key does not belong to the certificate"),
-        (b"", ONE.key_pem, "the certificate is not PEM, or damaged"),
-        (ONE.certificate_pem[:200], ONE.key_pem, "the certificate is not PEM, or damaged"),
-        (ONE.key_pem, ONE.key_pem, "the certificate is not PEM, or damaged"),
-        (ONE.certificate_pem, b"", "the private key is not PEM, or damaged"),
-        (ONE.certificate_pem, ONE.key_pem[:80], "the private key is not PEM, or damaged"),
-        (ONE.certificate_pem, ONE.certificate_pem, "the private key is not PEM, or damaged"),
-        (
-            ONE.certificate_pem,
-            encrypted(ONE.key_pem),
-            "the private key is encrypted; give one without a passphrase",
-        ),
-        # A chain that starts with the CA does not match the leaf's key.
-        (CA.certificate_pem + ONE.certificate_pem, ONE.key_pem, "the private key does not belong to the certificate"),
-    ],
-    ids=[
-        "another key",
-        "no certificate",
-        "half a certificate",
-        "a key for a certificate",
-        "no key",
-        "half a key",
-        "a certificate for a key",
-        "a passphrase",
-        "the CA first",
-    ],
-)
+@pytest.mark.parametrize(("chain", "key", "fault"), INVALID.values(), ids=INVALID)
 def test_invalid_certificate_is_rejected_and_the_old_certificate_is_still_served(chain, key, fault):
     certificate = ServingCertificate(ONE.certificate_pem, ONE.key_pem)
     with pytest.raises(CertificateError) as error:

@@ -39,17 +39,14 @@ class World:
         self.joined = START
 
     def start(self):
-        """Start a replica."""
         return SelfManaged(
             self.cluster, [HOST], settings=SETTINGS, clock=self.clock, random=Random(self.random.random())
         )
 
     def passes(self):
-        """Let the time of an API call pass."""
         self.clock.now += timedelta(seconds=self.random.random())
 
     def changed(self):
-        """Record the write of an object."""
         self.seen.append((self.clock.now, {pem for pems in self.cluster.bundles.values() for pem in pems}))
         self.check()
 
@@ -60,7 +57,7 @@ class World:
         return frozenset().union(*(bundles for _, bundles in self.seen))
 
     def check(self):
-        """Check that no client with any possible caBundle rejects any replica."""
+        """Every client, with any of its possible caBundles, accepts every replica."""
         bundles = self.known_bundles()
         for replica in self.replicas:
             # A replica that is disconnected for long cannot renew its leaf, and is not ready.

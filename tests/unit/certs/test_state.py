@@ -2,9 +2,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +10,7 @@ from certs.limits import MAX_OLD_AUTHORITIES
 from certs.pem import fingerprint
 from certs.rotation import Publish, RotationSettings, plan
 from certs.state import KEYS, State, load
+from tests.support.tls import self_signed_rsa
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -51,15 +49,8 @@ def leaf():
 
 
 def rsa_ca():
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test CA")])
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), 1, NOW, NOW + DAY)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, SHA256())
-    )
-    key_pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return {"ca.crt": certificate.public_bytes(Encoding.PEM), "ca.key": key_pem}
+    certificate, key = self_signed_rsa("test CA", x509.BasicConstraints(ca=True, path_length=0), not_before=NOW)
+    return {"ca.crt": certificate, "ca.key": key}
 
 
 PAIR = "ca.crt and ca.key: "
@@ -67,19 +58,18 @@ NO_CERTIFICATE = PAIR + "the certificate is not PEM, or damaged"
 NO_KEY = PAIR + "the private key is not PEM, or damaged"
 
 
-@pytest.mark.parametrize(
-    ("change", "damage", "old_cas"),
-    [
-        ({"ca.crt": ONE.certificate_pem[:200]}, NO_CERTIFICATE, 0),
-        ({"ca.crt": b""}, NO_CERTIFICATE, 0),
-        ({"ca.key": ONE.key_pem[:60]}, NO_KEY, 1),
-        ({"ca.key": TWO.key_pem}, PAIR + "the private key does not belong to the certificate", 1),
-        (leaf(), PAIR + "the certificate is not a CA certificate", 1),
-        (rsa_ca(), PAIR + "the private key is not an EC key", 1),
-        ({"ca.crt": b"\xff\x00", "ca.key": b"\xff"}, NO_CERTIFICATE, 0),
-    ],
-    ids=["half a certificate", "no certificate", "half a key", "key of another CA", "leaf as CA", "RSA key", "no PEM"],
-)
+DAMAGED = {
+    "half a certificate": ({"ca.crt": ONE.certificate_pem[:200]}, NO_CERTIFICATE, 0),
+    "no certificate": ({"ca.crt": b""}, NO_CERTIFICATE, 0),
+    "half a key": ({"ca.key": ONE.key_pem[:60]}, NO_KEY, 1),
+    "key of another CA": ({"ca.key": TWO.key_pem}, PAIR + "the private key does not belong to the certificate", 1),
+    "leaf as CA": (leaf(), PAIR + "the certificate is not a CA certificate", 1),
+    "RSA key": (rsa_ca(), PAIR + "the private key is not an EC key", 1),
+    "no PEM": ({"ca.crt": b"\xff\x00", "ca.key": b"\xff"}, NO_CERTIFICATE, 0),
+}
+
+
+@pytest.mark.parametrize(("change", "damage", "old_cas"), DAMAGED.values(), ids=DAMAGED)
 def test_damaged_ca_does_not_sign_and_stays_trusted(change, damage, old_cas):
     state = load(
         {"ca.crt": ONE.certificate_pem, "ca.key": ONE.key_pem, "old-ca.retired-at": b"2020-01-01T00:00:00Z"} | change
@@ -130,7 +120,7 @@ anything = st.one_of(
 
 @given(st.dictionaries(st.sampled_from([*sorted(KEYS), "other"]), anything))
 def test_any_content_ends_with_one_valid_ca(data):
-    """With any content of the Secret, a few steps later one CA signs and nothing is damaged."""
+    """The Secret has any content. A few steps later, one CA signs and nothing is damaged."""
     state = load(data)
     now = NOW
     for _ in range(6):

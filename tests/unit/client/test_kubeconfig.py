@@ -27,11 +27,16 @@ HEADERS = [
 BOB = Impersonation("bob", groups=("sales",))
 
 
+def cluster(**fields: Any) -> list[dict[str, Any]]:
+    """The clusters of a kubeconfig. `fields` have underscores for hyphens."""
+    return [{"name": "c", "cluster": {key.replace("_", "-"): value for key, value in fields.items()}}]
+
+
 def with_user(path: Path, server: str, **user: Any) -> Path:
     return kubeconfig(path, server, users=[{"name": "u", "user": {"token": "t0ken", **user}}])
 
 
-async def ask(access: Access | Path) -> None:
+async def send_request(access: Access | Path) -> None:
     api = await calls.connect(access)
     try:
         await get(api, "/api/v1/namespaces/x")
@@ -58,7 +63,7 @@ async def test_impersonation_is_sent_with_every_request(
     user: dict[str, Any], impersonation: Impersonation, sent: list[tuple[str, str]], tmp_path: Path
 ) -> None:
     with fake_api() as api:
-        await ask(Access(with_user(tmp_path / "config", api.url, **user), impersonation=impersonation))
+        await send_request(Access(with_user(tmp_path / "config", api.url, **user), impersonation=impersonation))
         assert api.impersonated == [sent]
 
 
@@ -67,8 +72,8 @@ async def test_user_of_the_context_is_used(tmp_path: Path) -> None:
     contexts = [{"name": user, "context": {"cluster": "c", "user": user}} for user in "uv"]
     with fake_api() as api:
         config = kubeconfig(tmp_path / "config", api.url, users=users, contexts=contexts, **{"current-context": "u"})
-        await ask(config)
-        await ask(Access(config, "v"))
+        await send_request(config)
+        await send_request(Access(config, "v"))
         assert api.impersonated == [[], HEADERS[:1]]
 
 
@@ -80,22 +85,23 @@ async def test_current_context_of_the_first_file_is_used(tmp_path: Path, monkeyp
         contexts = [{"name": "y", "context": {"cluster": "d", "user": "u"}}]
         second = kubeconfig(tmp_path / "two", "", clusters=clusters, contexts=contexts, **{"current-context": "y"})
         monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'none'}:{first}:{second}")
-        await ask(Access())
+        await send_request(Access())
         assert len(api.calls) == 1
         with pytest.raises(ClusterError, match="https://127"):
-            await ask(Access(context="y"))
+            await send_request(Access(context="y"))
 
 
 async def test_missing_files_are_named_in_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'a'}:{tmp_path / 'b'}")
     with pytest.raises(ClusterError, match="none of these files exists"):
-        await ask(Access())
+        await send_request(Access())
 
 
 async def test_line_break_after_a_token_is_removed(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("t0ken\n")
+    users = [{"name": "u", "user": {"tokenFile": "token"}}]
     with fake_api() as api:
-        await ask(kubeconfig(tmp_path / "config", api.url, users=[{"name": "u", "user": {"tokenFile": "token"}}]))
+        await send_request(kubeconfig(tmp_path / "config", api.url, users=users))
         assert len(api.calls) == 1
 
 
@@ -142,28 +148,17 @@ async def test_unsupported_user_is_rejected(user: dict[str, Any], reason: str, t
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"clusters": [{"name": "c", "cluster": {}}]}, "its cluster has no server"),
+        ({"clusters": cluster()}, "its cluster has no server"),
         (
-            {"clusters": [{"name": "c", "cluster": {"server": "https://c", "tls-min-version": "1.3"}}]},
+            {"clusters": cluster(server="https://c", tls_min_version="1.3")},
             "tls-min-version of its cluster is not supported",
         ),
         (
-            {"clusters": [{"name": "c", "cluster": {"server": "https://c", "proxy-url": "socks5://p"}}]},
+            {"clusters": cluster(server="https://c", proxy_url="socks5://p")},
             "the proxy-url socks5://p is not supported, only http and https",
         ),
         (
-            {
-                "clusters": [
-                    {
-                        "name": "c",
-                        "cluster": {
-                            "server": "https://c",
-                            "insecure-skip-tls-verify": True,
-                            "certificate-authority-data": "Zm9v",
-                        },
-                    }
-                ]
-            },
+            {"clusters": cluster(server="https://c", insecure_skip_tls_verify=True, certificate_authority_data="Zm9v")},
             "its cluster has a certificate-authority and insecure-skip-tls-verify, keep one of them",
         ),
         ({"users": []}, 'it has no user "u", which its context names'),
@@ -186,12 +181,12 @@ async def test_unsupported_cluster_is_rejected(changes: dict[str, Any], reason: 
 
 async def test_credential_plugin_and_proxy_of_the_kubeconfig_are_used(tmp_path: Path) -> None:
     version = "client.authentication.k8s.io/v1"
-    said = json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": {"token": "t0ken"}})
-    plugin = {"command": sys.executable, "args": ["-c", f"print({said!r})"], "apiVersion": version}
+    credential = json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": {"token": "t0ken"}})
+    plugin = {"command": sys.executable, "args": ["-c", f"print({credential!r})"], "apiVersion": version}
     with fake_api() as api:
         users = [{"name": "u", "user": {"exec": plugin}}]
-        clusters = [{"name": "c", "cluster": {"server": "http://nowhere.invalid", "proxy-url": api.url}}]
-        await ask(kubeconfig(tmp_path / "config", "", users=users, clusters=clusters))
+        clusters = cluster(server="http://nowhere.invalid", proxy_url=api.url)
+        await send_request(kubeconfig(tmp_path / "config", "", users=users, clusters=clusters))
         assert api.calls == [("GET", "/api/v1/namespaces/x")]
 
 
@@ -199,21 +194,20 @@ async def test_credential_plugin_and_proxy_of_the_kubeconfig_are_used(tmp_path: 
 async def test_the_proxy_of_the_environment_is_used(
     bypassed: str, reached: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clusters = [{"name": "c", "cluster": {"server": "http://nowhere.invalid"}}]
     with fake_api() as api:
         monkeypatch.setenv("http_proxy", api.url)
         monkeypatch.setenv("no_proxy", bypassed)
         with nullcontext() if reached else pytest.raises(ClusterError):
-            await ask(kubeconfig(tmp_path / "config", "", clusters=clusters))
+            await send_request(kubeconfig(tmp_path / "config", "http://nowhere.invalid"))
         assert bool(api.calls) is reached
 
 
 async def test_request_uses_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The request also does not read ~/.netrc: its passwords are not for API servers."""
     threads: list[object] = []
-    monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", lambda *what: threads.append(what))
+    monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", lambda *call: threads.append(call))
     with fake_api() as api:
-        await ask(kubeconfig(tmp_path / "config", api.url))
+        await send_request(kubeconfig(tmp_path / "config", api.url))
         assert api.calls == [("GET", "/api/v1/namespaces/x")]
     assert not threads
 

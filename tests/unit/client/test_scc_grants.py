@@ -56,8 +56,8 @@ async def test_each_scc_is_queried_with_the_groups_of_the_service_account() -> N
 
 
 async def test_accounts_listed_in_an_scc_are_not_queried() -> None:
-    api, clock = Api(), Clock()
-    grants = reader(api, clock)
+    api = Api()
+    grants = reader(api)
     recycler = ("openshift-infra", "system:serviceaccount:openshift-infra:pv-recycler-controller")
     await grants.read([recycler])
     assert names(grants.cached(recycler)) == {"hostmount-anyuid"}

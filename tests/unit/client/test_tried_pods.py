@@ -1,4 +1,4 @@
-"""Which answers of the API server to the dry run of a pod count as a rejection."""
+"""Rejections in the API server's answers to the dry run of a pod."""
 
 import asyncio
 from typing import Any

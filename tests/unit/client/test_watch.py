@@ -40,15 +40,8 @@ async def test_watch_starts_at_the_version_of_the_first_page(world: World) -> No
 
 
 async def test_selectors_are_sent_with_lists_and_watches(world: World) -> None:
-    kind = Kind(
-        "things",
-        THINGS.path,
-        key=THINGS.key,
-        project=THINGS.project,
-        label_selector="a=b,c in (d, e+f)",
-        field_selector="metadata.name=x",
-    )
-    world.start(world.watch(kind))
+    selectors = {"label_selector": "a=b,c in (d, e+f)", "field_selector": "metadata.name=x"}
+    world.start(world.watch(replace(THINGS, **selectors)))
     await world.until(lambda: len(world.api.requests) == 2)
     for query in (request.query for request in world.api.requests):
         assert query["labelSelector"] == "a=b,c in (d, e+f)"
@@ -148,8 +141,7 @@ async def test_records_are_unknown_before_the_first_list_is_complete(world: Worl
 
 
 async def test_records_become_unknown_when_they_are_too_old(world: World) -> None:
-    requested = asyncio.Event()
-    more = asyncio.Event()
+    requested, more = asyncio.Event(), asyncio.Event()
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
         requested.set()

@@ -5,19 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.watch_api import (
-    answer,
-    bookmark,
-    client,
-    error,
-    event,
-    page,
-    refused,
-    serving,
-    stream,
-    thing,
-)
-from tests.support.watching import THINGS, Thing, World
+from tests.support.watch_api import answer, bookmark, client, error, event, page, refused, stream, thing
+from tests.support.watching import THINGS, Thing, World, watching
 from webhook.client import connection
 from webhook.client.connection import Connection
 from webhook.client.store import Kind
@@ -46,9 +35,12 @@ async def test_wait_is_at_least_half_of_the_delay(world: World) -> None:
     assert world.time.sleeps == [0.5, 1, 2, 4, 8, 15, 15, 15]
 
 
-@pytest.mark.parametrize(
+EXPIRED = pytest.mark.parametrize(
     "gone", [refused(410, "too old"), stream(error(410, "too old"))], ids=["410 as HTTP status", "410 in an event"]
 )
+
+
+@EXPIRED
 async def test_old_records_are_used_until_the_list_after_an_expired_version_is_complete(
     world: World, gone: Any
 ) -> None:
@@ -73,36 +65,30 @@ async def test_old_records_are_used_until_the_list_after_an_expired_version_is_c
     assert watch.reason == ""
 
 
-@pytest.mark.parametrize(
-    "gone", [refused(410, "too old"), stream(error(410, "too old"))], ids=["410 as HTTP status", "410 in an event"]
-)
+@EXPIRED
 async def test_list_after_an_expired_version_does_not_wait(world: World, gone: Any) -> None:
     """A pause of up to 30 s would mean that jobs are admitted by records from before the outage."""
     world.api.lists = [page(thing("a")), refused(500), page(thing("b")), page(thing("c"))]
     world.api.watches = [*[refused(503)] * 4, gone, *[gone] * 2, stream()]
-    watch = world.watch()
-    world.start(watch)
+    world.start(world.watch())
     await world.until(lambda: len(world.api.queries(watch=True)) == 8)
     # Four failures, no pause before the list, a pause after the failed list, and a pause after each useless list.
     assert world.time.sleeps == [1, 2, 4, 8, 30, 30, 30]
-    assert ["watch" in request.query for request in world.api.requests] == [
-        *[False, True, True, True, True, True],
-        *[False, False, True, False, True, False, True],
-    ]
+    watches = "".join("W" if "watch" in request.query else "L" for request in world.api.requests)
+    assert watches == "LWWWWW" + "LLW" + "LW" * 2
 
 
-@pytest.mark.parametrize(
-    "failing",
-    [
-        pytest.param((stream(error(410)), [page(thing("b"), token="2"), refused(500)]), id="incomplete lists"),
-        pytest.param((stream(error(500)), []), id="watches that start with an error"),
-        pytest.param((stream(b"{\n"), []), id="watches that start with invalid JSON"),
-        pytest.param((stream(then="abort"), []), id="watches that are cut immediately"),
-    ],
-)
-async def test_failed_answer_does_not_reset_the_age_of_the_records(world: World, failing: Any) -> None:
+FAILING = {
+    "incomplete lists": (stream(error(410)), [page(thing("b"), token="2"), refused(500)]),
+    "watches that start with an error": (stream(error(500)), []),
+    "watches that start with invalid JSON": (stream(b"{\n"), []),
+    "watches that are cut immediately": (stream(then="abort"), []),
+}
+
+
+@pytest.mark.parametrize(("watches", "lists"), FAILING.values(), ids=FAILING)
+async def test_failed_answer_does_not_reset_the_age_of_the_records(world: World, watches: Any, lists: Any) -> None:
     """Otherwise the alert on the age would never fire."""
-    watches, lists = failing
     world.api.lists = [page(thing("a")), *lists * 50]
     world.api.watches = [watches]
     watch = world.watch()
@@ -153,14 +139,12 @@ async def test_credentials_are_renewed_once_for_each_401() -> None:
     async def renew() -> None:
         renewed.append(len(world.api.requests))
 
-    async with serving(renew=renew) as (api, link):
-        world = World(api, link)
-        api.lists = [refused(401), page(thing("a"))]
-        api.watches = [refused(401), refused(500), stream(event("ADDED", "b", 8))]
+    async with watching(renew=renew) as world:
+        world.api.lists = [refused(401), page(thing("a"))]
+        world.api.watches = [refused(401), refused(500), stream(event("ADDED", "b", 8))]
         watch = world.watch()
-        task = world.start(watch)
+        world.start(watch)
         await world.until(lambda: watch.events == 1)
-        task.cancel()
     assert renewed == [1, 3]
     assert watch.get("a") == Thing("a", 0)
 
@@ -168,23 +152,15 @@ async def test_credentials_are_renewed_once_for_each_401() -> None:
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (
-            refused(403, 'things is forbidden: User "x"\ncannot list'),
-            'forbidden: things is forbidden: User "x" cannot list',
-        ),
+        (refused(403, 'User "x"\ncannot list'), 'forbidden: User "x" cannot list'),
         (answer("404 page not found\n", status=404, content_type="text/plain"), "not-found: HTTP 404"),
     ],
 )
 async def test_denied_kind_is_unknown_until_it_is_allowed(world: World, fault: Any, reason: str) -> None:
     world.api.lists = [*[fault] * 3, page(thing("a"))]
     watch = world.watch()
-    states = []
-
-    async def sleep(seconds: float) -> None:
-        states.append((watch.synced, watch.get("a"), watch.reason))
-        await world.time.sleep(seconds)
-
-    watch._sleep = sleep
+    states: list[object] = []
+    world.before_sleeps(watch, lambda: states.append((watch.synced, watch.get("a"), watch.reason)))
     settled = asyncio.create_task(watch.settled())
     world.start(watch)
     await settled
@@ -214,13 +190,8 @@ async def test_kind_becomes_unknown_when_rights_are_removed(world: World) -> Non
     world.api.lists = [page(thing("a")), refused(403, "gone")]
     world.api.watches = [refused(403, "gone")]
     watch = world.watch()
-    answers = []
-
-    async def sleep(seconds: float) -> None:
-        answers.append(watch.get("a"))
-        await world.time.sleep(seconds)
-
-    watch._sleep = sleep
+    answers: list[object] = []
+    world.before_sleeps(watch, lambda: answers.append(watch.get("a")))
     await world.spend(watch, 15)
     a = Thing("a", 0)
     assert answers == [a, a, UNKNOWN, UNKNOWN]
@@ -231,17 +202,12 @@ async def test_kind_becomes_unknown_when_rights_are_removed(world: World) -> Non
 @pytest.mark.parametrize("status", [403, 404])
 async def test_denial_by_a_starting_server_is_retried(world: World, status: int) -> None:
     watch = world.watch()
-    moment = [refused(status)] * 2
-    world.api.lists = [page(thing("a")), *moment[1:], page(thing("a")), *moment[1:], page(thing("a"))]
-    world.api.watches = [*moment[:1], *moment[:1], stream()]
+    denial, listing = refused(status), page(thing("a"))
+    world.api.lists = [listing, denial, listing, denial, listing]
+    world.api.watches = [denial, denial, stream()]
     synced: list[object] = []
     watch.store.on_list(lambda: synced.append("list"))
-
-    async def sleep(seconds: float) -> None:
-        synced.append(watch.synced)
-        await world.time.sleep(seconds)
-
-    watch._sleep = sleep
+    world.before_sleeps(watch, lambda: synced.append(watch.synced))
     world.start(watch)
     await world.until(lambda: len(world.api.queries(watch=True)) == 3)
     assert synced == ["list", True, True, "list", True, True, "list"]
@@ -270,50 +236,25 @@ async def test_retry_after_of_the_server_is_respected(world: World, fault: Any, 
 
 @pytest.mark.parametrize("before", [[], [event("ADDED", "a", 9)], [b'{"type": "ADD']])
 async def test_stalled_watch_is_closed_and_resumed(before: list[Any]) -> None:
-    async with serving(inactivity=0.1) as (api, link):
-        world = World(api, link)
-        api.watches = [stream(*before), stream(event("ADDED", "b", 10))]
+    async with watching(inactivity=0.1) as world:
+        world.api.watches = [stream(*before), stream(event("ADDED", "b", 10))]
         watch = world.watch()
-        task = world.start(watch)
+        world.start(watch)
         await world.until(lambda: watch.get("b") == Thing("b", 0))
-        task.cancel()
-        assert len(api.queries(watch=False)) == 1
+        assert len(world.api.queries(watch=False)) == 1
     assert watch.restarts[FaultReason.STALLED] >= 1
     assert world.time.sleeps[0] == 1
 
 
 async def test_quiet_watch_is_resumed_without_a_fault() -> None:
-    async with serving(inactivity=0.1) as (api, link):
-        world = World(api, link)
+    async with watching(inactivity=0.1) as world:
         watch = world.watch()
-        api.watches = [stream(meanwhile=world.passing(watch, 90)), stream(event("ADDED", "b", 10))]
-        task = world.start(watch)
+        world.api.watches = [stream(meanwhile=world.passing(watch, 90)), stream(event("ADDED", "b", 10))]
+        world.start(watch)
         await world.until(lambda: watch.events)
-        task.cancel()
-        assert len(api.queries(watch=False)) == 1
+        assert len(world.api.queries(watch=False)) == 1
     assert world.time.sleeps == []
     assert world.log.lines == []
-
-
-async def test_list_without_an_answer_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "MAX_PAGE_SECONDS", 0.1)
-    async with serving() as (api, link):
-        world = World(api, link)
-        api.lists = [stream(b"{"), page()]
-        watch = world.watch()
-        task = world.start(watch)
-        await world.until(lambda: watch.synced)
-        task.cancel()
-    assert watch.restarts.keys() == {FaultReason.STALLED}  # on a busy machine the list may time out several times
-
-
-async def test_run_ends_when_it_is_cancelled(world: World) -> None:
-    watch = world.watch()
-    task = world.start(watch)
-    await world.until(lambda: watch.synced)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
 
 
 async def test_fault_is_logged_when_it_starts_and_changes(world: World) -> None:
@@ -321,7 +262,7 @@ async def test_fault_is_logged_when_it_starts_and_changes(world: World) -> None:
     watch = world.watch()
     world.start(watch)
     await world.until(lambda: watch.synced)
-    assert [(level, event, fields) for level, event, fields in world.log.lines] == [
+    assert world.log.lines == [
         ("warning", "watch failed", {"kind": "things", "reason": "server-error: a"}),
         ("warning", "watch failed", {"kind": "things", "reason": "server-error: b"}),
         ("info", "watch recovered", {"kind": "things"}),
@@ -432,22 +373,18 @@ async def test_watches_that_end_too_soon_are_opened_less_often(world: World) -> 
     assert world.log.lines == []
 
 
-async def test_endless_list_is_aborted(world: World) -> None:
-    world.api.lists = [page(thing("a"), token="again")]
+@pytest.mark.parametrize(
+    "listing",
+    [page(version=""), page({"metadata": {"resourceVersion": "1"}}), page(thing("a"), token="again")],
+    ids=["no version", "no name", "no end"],
+)
+async def test_list_without_version_name_or_end_has_the_fault_reason_garbage(world: World, listing: Any) -> None:
+    world.api.lists = [listing]
     watch = world.watch()
     await world.spend(watch, 600)
     assert len(world.api.requests) <= 2 * FASTEST
     assert set(watch.restarts) == {FaultReason.GARBAGE}
-    assert len(watch.store.records) == 0
-
-
-@pytest.mark.parametrize("listing", [page(version=""), page({"metadata": {"resourceVersion": "1"}})])
-async def test_list_without_version_or_items_has_the_fault_reason_garbage(world: World, listing: Any) -> None:
-    world.api.lists = [listing]
-    watch = world.watch()
-    await world.spend(watch, 60)
-    assert set(watch.restarts) == {FaultReason.GARBAGE}
-    assert not watch.synced
+    assert (watch.synced, watch.store.records) == (False, {})
 
 
 async def test_items_may_be_null(world: World) -> None:
@@ -458,19 +395,18 @@ async def test_items_may_be_null(world: World) -> None:
     assert watch.get("a") is ABSENT
 
 
-@pytest.mark.parametrize(("limit", "watches"), [("MAX_LINE_BYTES", True), ("MAX_PAGE_BYTES", False)])
+@pytest.mark.parametrize(
+    ("limit", "answers", "reason"),
+    [("MAX_LINE_BYTES", "watches", FaultReason.GARBAGE), ("MAX_PAGE_BYTES", "lists", FaultReason.TOO_LARGE)],
+)
 async def test_endless_answer_is_aborted(
-    world: World, monkeypatch: pytest.MonkeyPatch, limit: str, watches: bool
+    world: World, monkeypatch: pytest.MonkeyPatch, limit: str, answers: str, reason: FaultReason
 ) -> None:
     monkeypatch.setattr(connection, limit, 100_000)
-    endless = stream(b"x" * 300_000)
-    if watches:
-        world.api.watches = [endless]
-    else:
-        world.api.lists = [endless]
+    setattr(world.api, answers, [stream(b"x" * 300_000)])
     watch = world.watch()
     await world.spend(watch, 60)
-    assert set(watch.restarts) == {FaultReason.GARBAGE if watches else FaultReason.TOO_LARGE}
+    assert set(watch.restarts) == {reason}
 
 
 async def test_line_with_the_largest_object_is_read(world: World) -> None:
@@ -498,9 +434,8 @@ async def test_failed_renewal_of_credentials_is_retried() -> None:
     async def renew() -> None:
         raise FileNotFoundError("/secret/token")
 
-    async with serving(renew=renew) as (api, link):
-        world = World(api, link)
-        api.lists = [refused(401)]
+    async with watching(renew=renew) as world:
+        world.api.lists = [refused(401)]
         watch = world.watch()
         await world.spend(watch, 600)
     assert len(world.api.requests) <= FASTEST

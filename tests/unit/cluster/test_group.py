@@ -9,8 +9,6 @@ from webhook.cluster.contents import Group
 
 
 class Total:
-    """The sum of the records."""
-
     def __init__(self, numbers: "Group[str, int] | None" = None, *, total: int = 0) -> None:
         self.total = sum((numbers or {}).values()) + total
 
@@ -47,11 +45,11 @@ def test_copy_does_not_change_with_its_original() -> None:
 
 
 def test_unreferenced_listener_is_dropped() -> None:
-    told: list[int | None] = []
+    values: list[int | None] = []
 
     class Remember(Total):
         def changed(self, old: int | None, new: int | None) -> None:
-            told.append(new)
+            values.append(new)
 
     group = Group({"a": 1})
     listener = Remember()
@@ -60,4 +58,4 @@ def test_unreferenced_listener_is_dropped() -> None:
     del listener
     gc.collect()
     group.put("a", 3)
-    assert told == [2]
+    assert values == [2]

@@ -66,8 +66,7 @@ def test_notice_time_of_a_notify_only_job(annotations: dict[str, str] | None, se
 
 
 def test_record_of_a_launcher() -> None:
-    found = launcher_of(limit=60)
-    assert found == Launcher(owner="uid-train", started=START, limit=60)
+    assert launcher_of(limit=60) == Launcher(owner="uid-train", started=START, limit=60)
     assert launcher_of(limit=60, suspend=True, started=None) == Launcher(owner="uid-train", limit=60, suspended=True)
     resumed = launcher_of("train-launcher", condition("Suspended"), limit=60, suspend=False)
     assert resumed == Launcher(owner="uid-train", started=START, limit=60, suspended=True)

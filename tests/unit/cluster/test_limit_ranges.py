@@ -89,8 +89,8 @@ def test_invalid_limit_range_is_an_error() -> None:
     ],
 )
 def test_overhead_of_a_runtime_class(overhead: Json, expected: Json | None) -> None:
-    made = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "kata"}, **overhead}
-    assert Snapshot([made]).get(RUNTIME_CLASSES, "kata") == RuntimeClass("kata", expected)
+    manifest = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "kata"}, **overhead}
+    assert Snapshot([manifest]).get(RUNTIME_CLASSES, "kata") == RuntimeClass("kata", expected)
 
 
 def test_too_many_entries_are_unreadable_only_in_their_namespace() -> None:
@@ -98,20 +98,15 @@ def test_too_many_entries_are_unreadable_only_in_their_namespace() -> None:
     (kind,) = kinds(LIMIT_RANGES, {})
     store = Store(kind, log=Log())
 
-    def put(name: str, namespace: str, names: int) -> None:
-        item = {"type": "Container", "max": {f"x.example.com/r{number}": 1 for number in range(names)}}
-        made = {**limit_range(name, item), "metadata": {"name": name, "namespace": namespace}}
-        store.put(
-            Metadata(name=name, namespace=namespace, resource_version="1"), msgspec.Raw(msgspec.json.encode(made))
-        )
+    def put(name: str, namespace: str, resources: int) -> None:
+        item = {"type": "Container", "max": {f"x.example.com/r{number}": 1 for number in range(resources)}}
+        manifest = limit_range(name, item, namespace=namespace)
+        store.put(Metadata(name=name, namespace=namespace), msgspec.Raw(msgspec.json.encode(manifest)))
 
-    # Each name counts as two entries: a maximum, and the default that follows from the maximum.
-    for name, namespace, names in (
-        ("a", "team-a", MAX_LIMIT_RANGE_ENTRIES // 2 - 1),
-        ("b", "team-a", 1),
-        ("c", "team-b", 1),
-    ):
-        put(name, namespace, names)
+    # Each resource counts as two entries: a maximum, and the default that follows from the maximum.
+    put("a", "team-a", MAX_LIMIT_RANGE_ENTRIES // 2 - 1)
+    put("b", "team-a", 1)
+    put("c", "team-b", 1)
     assert not store.unreadable
     put("d", "team-a", 1)
     put("e", "team-c", MAX_LIMIT_RANGE_ENTRIES // 2 + 1)

@@ -29,9 +29,9 @@ def node(name: str = "n", *, labels: dict[str, str] | None = None, taints: Any =
 
 
 def record(document: Any) -> Node:
-    found = NODES.project(msgspec.json.encode(document))
-    assert found is not None
-    return found
+    node = NODES.project(msgspec.json.encode(document))
+    assert node is not None
+    return node
 
 
 def test_similar_nodes_share_a_shape() -> None:
@@ -99,15 +99,15 @@ def test_fitting_amount_still_fits_after_rounding(first: Quantity, second: Quant
     assert coarse("cpu", large) == large
 
 
-def test_nodes_with_and_without_cri_o_have_different_shapes() -> None:
-    first, second = node("first"), node("two")
-    first["status"]["nodeInfo"] = {"containerRuntimeVersion": "cri-o://1.33.1"}
-    assert (record(first).shape.cri_o, record(second).shape.cri_o) == (True, False)
-
-
-def test_nodes_with_different_kubelet_versions_have_different_shapes() -> None:
+@pytest.mark.parametrize(
+    ("info", "kubelet", "cri_o"),
+    [({"kubeletVersion": "v1.35.4"}, (1, 35), False), ({"containerRuntimeVersion": "cri-o://1.33.1"}, (0, 0), True)],
+)
+def test_nodes_with_different_kubelets_or_runtimes_have_different_shapes(
+    info: Any, kubelet: tuple[int, int], cri_o: bool
+) -> None:
     first, second = node(), node("m")
-    first["status"]["nodeInfo"] = {"kubeletVersion": "v1.35.4", "osImage": "x"}
-    assert record(first).shape.kubelet == (1, 35)
-    assert record(second).shape.kubelet == (0, 0)
+    first["status"]["nodeInfo"] = info
+    assert (record(first).shape.kubelet, record(first).shape.cri_o) == (kubelet, cri_o)
+    assert (record(second).shape.kubelet, record(second).shape.cri_o) == ((0, 0), False)
     assert record(first).shape is not record(second).shape

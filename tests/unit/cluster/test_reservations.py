@@ -49,18 +49,14 @@ RESOURCES = Charge(PodTraits(), {f"requests.example.com/resource-{number}": 1 fo
 
 @pytest.mark.parametrize(
     "greedy",
-    [
-        entry("greedy", RESOURCES),
-        entry("greedy" * 2_000),
-        LedgerEntry(Reservation("u" * 20_000, "greedy"), 7.0),
-    ],
+    [entry("greedy", RESOURCES), entry("greedy" * 2_000), LedgerEntry(Reservation("u" * 20_000, "greedy"), 7.0)],
     ids=["resources", "name", "uid"],
 )
 def test_one_job_cannot_use_all_the_space(greedy: LedgerEntry) -> None:
     text, left_out = encode([greedy, entry("modest")])
     assert left_out == [greedy.reservation.name]
     assert len(text) < MAX_RESERVATION_BYTES
-    assert [each.reservation.name for each in decode(text)] == ["modest"]
+    assert [job.reservation.name for job in decode(text)] == ["modest"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"table":[],"jobs":[["u","n",1,[[1,0]]]]}'])

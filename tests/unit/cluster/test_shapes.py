@@ -57,11 +57,11 @@ def test_charges_of_a_shape_are_freed_with_the_shape() -> None:
         limits = {"limits": {"memory": f"{number}Mi"}}
         old = changed({"metadata.name": "large", "Worker.template.spec.containers.0.resources": limits})
         view = cluster(quota({"pods": 1}), old)
-        found = assessment.assess(defaulted(changed()), Context(namespace="team-a", view=view))
-        assert found is not None
-        assert found.promised
+        assessed = assessment.assess(defaulted(changed()), Context(namespace="team-a", view=view))
+        assert assessed is not None
+        assert assessed.promised
         assert before < len(promised_usage._CHARGES) <= before + 4, "the charges of this job and its launcher"
-        del found, view
+        del assessed, view
     assert len(promised_usage._CHARGES) <= before + 2
 
 

@@ -5,6 +5,7 @@ A NotingView records which kinds of objects were unknown. An Overlay replaces th
 
 from typing import Any
 
+from tests.support.quota_objects import quota
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.nodes import NODES
@@ -28,18 +29,13 @@ def test_unknown_answers_are_recorded() -> None:
     assert view.unknown == {"nodes", "limitranges"}
 
 
-def quota(namespace: str, name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"hard": {"pods": "1"}},
-    }
+def named_quota(namespace: str, name: str) -> dict[str, Any]:
+    return quota({"pods": "1"}) | {"metadata": {"name": name, "namespace": namespace}}
 
 
-TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
-BELOW = Snapshot([TEAM, quota("team", "old"), quota("other", "its")])
-NEW = Snapshot([quota("team", "new")]).within(RESOURCE_QUOTAS, "team")
+TEAM = {**NAMESPACE, "metadata": {"name": "team"}}
+BELOW = Snapshot([TEAM, named_quota("team", "old"), named_quota("other", "its")])
+NEW = Snapshot([named_quota("team", "new")]).within(RESOURCE_QUOTAS, "team")
 
 
 def test_overlay_replaces_the_objects_of_its_namespace() -> None:

@@ -13,7 +13,6 @@ NOTE = "no Kubernetes API token for {}; set serviceAccountName where one is need
         {},
         {"serviceAccountName": ""},
         {"serviceAccountName": None, "serviceAccount": None},
-        {"serviceAccountName": "", "serviceAccount": ""},
         {"automountServiceAccountToken": None},
     ],
 )

@@ -12,7 +12,6 @@ PRODUCT_ANNOTATION = "training.openshift.io/gpu-product"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
-
 H100 = {PRESENT: "true", PRODUCT: "H100"}
 TAINTED = node("g", H100, ("nvidia.com/gpu:NoSchedule", "team:NoSchedule"), **{GPU: "8"})
 NODES = Snapshot([TAINTED, node("c", {}, ("amd.com/gpu:NoSchedule",))])
@@ -33,17 +32,19 @@ def inject(job, view=NODES, **settings):
     by_role = {}
     for role, replica in decision.document["spec"]["mpiReplicaSpecs"].items():
         spec = replica["template"].get("spec") or {}
-        if placed := {key: spec[key] for key in ("affinity", "tolerations", "nodeSelector") if key in spec}:
-            by_role[role] = placed
+        if placement := {key: spec[key] for key in ("affinity", "tolerations", "nodeSelector") if key in spec}:
+            by_role[role] = placement
     return by_role, [note.removeprefix(f"{ID}: ") for note in decision.notes]
 
 
-def one(key, *values):
+def node_label(key, *values):
     return {"key": key, "operator": "In", "values": list(values or ("true",))}
 
 
 def prefer(key=PRESENT, *others):
-    return {"nodeAffinity": {PREFERRED: [*others, {"weight": 50, "preference": {"matchExpressions": [one(key)]}}]}}
+    return {
+        "nodeAffinity": {PREFERRED: [*others, {"weight": 50, "preference": {"matchExpressions": [node_label(key)]}}]}
+    }
 
 
 def require(*terms):
@@ -55,7 +56,7 @@ TOLERATED = f"a toleration of {GPU}"
 
 
 @pytest.mark.parametrize(
-    ("settings", "placed", "note"),
+    ("settings", "expected", "note"),
     [
         (
             {},
@@ -64,20 +65,22 @@ TOLERATED = f"a toleration of {GPU}"
         ),
         (
             {"nodeAffinity": "required"},
-            {"affinity": require([one(PRESENT)]), "tolerations": [TOLERATION]},
+            {"affinity": require([node_label(PRESENT)]), "tolerations": [TOLERATION]},
             f"nodes with {PRESENT}, {TOLERATED}",
         ),
-        ({"nodeAffinity": "off", "tolerations": False}, {}, ""),
     ],
 )
-def test_gpu_pods_get_an_affinity_and_a_toleration(settings, placed, note):
-    found = inject(gpu_job(), **settings)
-    assert found == (({"Worker": placed}, [f"added {note}"]) if placed else ({}, []))
+def test_gpu_pods_get_an_affinity_and_a_toleration(settings, expected, note):
+    assert inject(gpu_job(), **settings) == ({"Worker": expected}, [f"added {note}"])
 
 
 def test_pods_without_gpus_stay_unchanged():
     assert inject(mpijob()) == ({}, [])
     assert inject(gpu_job(requests={GPU: 0}), nodeAffinity="required") == ({}, [])
+
+
+def test_nothing_is_injected_with_both_settings_off():
+    assert inject(gpu_job(), nodeAffinity="off", tolerations=False) == ({}, [])
 
 
 def test_unquoted_off_in_a_policy_is_read_as_off():
@@ -91,17 +94,17 @@ def test_unquoted_off_in_a_policy_is_read_as_off():
 class TestTerms:
     """Node selector terms: the scheduler needs only one of them to match, so each must have the requirement."""
 
-    POOL = one("pool", "a")
+    POOL = node_label("pool", "a")
 
     def required(self, *terms, **own):
         affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}
-        found, _ = inject(gpu_job(own={"affinity": affinity, **own}), nodeAffinity="required", tolerations=False)
-        return found["Worker"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+        placed, _ = inject(gpu_job(own={"affinity": affinity, **own}), nodeAffinity="required", tolerations=False)
+        return placed["Worker"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
 
     @pytest.mark.parametrize(
         ("own", "added"),
         [
-            ([[POOL], [one("zone", "b")]], [True, True]),
+            ([[POOL], [node_label("zone", "b")]], [True, True]),
             # If some term has the key, the requirement is added to no term.
             ([[{"key": PRESENT, "operator": "DoesNotExist"}], [POOL]], [False, False]),
             ([{}, [POOL]], [False, True]),
@@ -111,34 +114,34 @@ class TestTerms:
         ],
     )
     def test_requirement_is_added_to_every_term_that_selects_nodes(self, own, added):
-        terms = [each if isinstance(each, dict) else {"matchExpressions": each} for each in own]
+        terms = [term if isinstance(term, dict) else {"matchExpressions": term} for term in own]
         after = [
-            {"matchExpressions": [*term["matchExpressions"], one(PRESENT)]} if more else term
+            {"matchExpressions": [*term["matchExpressions"], node_label(PRESENT)]} if more else term
             for term, more in zip(terms, added, strict=True)
         ]
         assert self.required(*terms) == after
 
     def test_requirement_is_added_to_a_term_with_only_fields(self):
         fields = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
-        assert self.required(fields) == [{**fields, "matchExpressions": [one(PRESENT)]}]
+        assert self.required(fields) == [{**fields, "matchExpressions": [node_label(PRESENT)]}]
 
     def test_node_selector_with_the_same_label_stays_unchanged(self):
         own = {"nodeSelector": {PRESENT: "false"}}
         for strength in ("required", "preferred"):
-            found, _ = inject(gpu_job(own=own), nodeAffinity=strength, tolerations=False)
-            assert found == {"Worker": own}
+            placed, _ = inject(gpu_job(own=own), nodeAffinity=strength, tolerations=False)
+            assert placed == {"Worker": own}
 
     def test_preference_does_not_change_the_required_terms(self):
         affinity = require([self.POOL])
-        found, _ = inject(gpu_job(own={"affinity": affinity}), tolerations=False)
+        placed, _ = inject(gpu_job(own={"affinity": affinity}), tolerations=False)
         nodes = {"nodeAffinity": affinity["nodeAffinity"] | prefer()["nodeAffinity"]}
-        assert found["Worker"]["affinity"] == nodes
+        assert placed["Worker"]["affinity"] == nodes
 
     @pytest.mark.parametrize(
         ("own", "added"),
         [
-            ({"weight": 1, "preference": {"matchExpressions": [one(PRESENT, "false")]}}, False),
-            ({"weight": 1, "preference": {"matchExpressions": [one("pool")]}}, True),
+            ({"weight": 1, "preference": {"matchExpressions": [node_label(PRESENT, "false")]}}, False),
+            ({"weight": 1, "preference": {"matchExpressions": [node_label("pool")]}}, True),
             ({"weight": 1, "preference": {"matchExpressions": [7]}}, True),
             ({"weight": 1, "preference": {}}, True),
             ({"preference": 3}, True),
@@ -147,8 +150,8 @@ class TestTerms:
     )
     def test_preference_is_added_unless_the_user_has_one_for_the_label(self, own, added):
         affinity = {"nodeAffinity": {PREFERRED: [own]}}
-        found, _ = inject(gpu_job(own={"affinity": affinity}), tolerations=False)
-        assert found["Worker"]["affinity"] == (prefer(PRESENT, own) if added else affinity)
+        placed, _ = inject(gpu_job(own={"affinity": affinity}), tolerations=False)
+        assert placed["Worker"]["affinity"] == (prefer(PRESENT, own) if added else affinity)
 
 
 class TestNodes:
@@ -165,10 +168,8 @@ class TestNodes:
     def test_label_that_no_node_has_is_not_injected(self):
         view = Snapshot([node("n", **{GPU: "8"})])
         assert inject(gpu_job(), view) == ({}, [])
-        assert inject(gpu_job(), view, nodeAffinity="required") == (
-            {},
-            [f"no node has the label {PRESENT}, so it is not required"],
-        )
+        note = f"no node has the label {PRESENT}, so it is not required"
+        assert inject(gpu_job(), view, nodeAffinity="required") == ({}, [note])
 
     @pytest.mark.parametrize(
         ("taints", "resource", "tolerated"),
@@ -183,8 +184,8 @@ class TestNodes:
         ],
     )
     def test_taint_for_gpus_of_gpu_nodes_is_tolerated(self, taints, resource, tolerated):
-        found, _ = inject(gpu_job(), Snapshot([node("n", {}, taints, **{resource: "8"})]))
-        assert found == ({"Worker": {"tolerations": [TOLERATION]}} if tolerated else {})
+        placed, _ = inject(gpu_job(), Snapshot([node("n", {}, taints, **{resource: "8"})]))
+        assert placed == ({"Worker": {"tolerations": [TOLERATION]}} if tolerated else {})
 
     def test_taint_of_nodes_without_the_device_is_not_tolerated(self):
         assert inject(gpu_job(), Snapshot([node("n", {}, ["nvidia.com/gpu:NoSchedule"], **{GPU: "0"})])) == ({}, [])
@@ -192,13 +193,13 @@ class TestNodes:
     def test_taint_that_the_policy_names_is_tolerated(self):
         vendors = [{"resources": ["nvidia.com/*"], "taints": ["sku", "pool"]}]
         view = Snapshot([node("n", {}, ["sku:NoSchedule", "team:NoSchedule"], **{GPU: "8"})])
-        found, _ = inject(gpu_job(), view, vendors=vendors)
-        assert found == {"Worker": {"tolerations": [{**TOLERATION, "key": "sku"}]}}
+        placed, _ = inject(gpu_job(), view, vendors=vendors)
+        assert placed == {"Worker": {"tolerations": [{**TOLERATION, "key": "sku"}]}}
 
     @pytest.mark.parametrize("own", [{"operator": "Exists"}, {"key": GPU, "operator": "Exists"}, TOLERATION])
     def test_toleration_of_the_user_is_enough(self, own):
-        found, _ = inject(gpu_job(own={"tolerations": [own]}), nodeAffinity="off")
-        assert found == {"Worker": {"tolerations": [own]}}
+        placed, _ = inject(gpu_job(own={"tolerations": [own]}), nodeAffinity="off")
+        assert placed == {"Worker": {"tolerations": [own]}}
 
     @pytest.mark.parametrize(
         ("label", "resource", "vendor"),
@@ -211,14 +212,14 @@ class TestNodes:
     def test_gpu_slices_and_other_vendors_get_their_label_and_toleration(self, label, resource, vendor):
         labels = {label: "true"} if label else {}
         view = Snapshot([node("n", labels, [f"{vendor}:NoSchedule"], **{resource: "8"}), TAINTED])
-        found, _ = inject(gpu_job(requests={resource: 1}), view)
-        placed = {"affinity": prefer(label)} if label else {}
-        assert found == {"Worker": {**placed, "tolerations": [{**TOLERATION, "key": vendor}]}}
+        placed, _ = inject(gpu_job(requests={resource: 1}), view)
+        affinity = {"affinity": prefer(label)} if label else {}
+        assert placed == {"Worker": {**affinity, "tolerations": [{**TOLERATION, "key": vendor}]}}
 
     def test_product_is_ignored_for_a_vendor_without_labels(self):
         view = Snapshot([node("n", {}, ["habana.ai/gaudi:NoSchedule"], **{"habana.ai/gaudi": "8"})])
-        found, _ = inject(gpu_job(requests={"habana.ai/gaudi": 1}, product="HL-225"), view, nodeAffinity="required")
-        assert found == {"Worker": {"tolerations": [{**TOLERATION, "key": "habana.ai/gaudi"}]}}
+        placed, _ = inject(gpu_job(requests={"habana.ai/gaudi": 1}, product="HL-225"), view, nodeAffinity="required")
+        assert placed == {"Worker": {"tolerations": [{**TOLERATION, "key": "habana.ai/gaudi"}]}}
 
 
 class TestClaims:
@@ -245,40 +246,34 @@ class TestProduct:
     )
     @pytest.mark.parametrize("strength", ["preferred", "off"])
     def test_named_products_are_required(self, annotation, values, strength):
-        found, notes = inject(gpu_job(product=annotation), nodeAffinity=strength, tolerations=False)
-        assert found["Worker"]["affinity"]["nodeAffinity"][REQUIRED] == {
-            "nodeSelectorTerms": [{"matchExpressions": [one(PRODUCT, *values)]}]
-        }
+        placed, notes = inject(gpu_job(product=annotation), nodeAffinity=strength, tolerations=False)
+        required = {REQUIRED: placed["Worker"]["affinity"]["nodeAffinity"][REQUIRED]}
+        assert {"nodeAffinity": required} == require([node_label(PRODUCT, *values)])
         assert f"nodes with {PRODUCT} {' or '.join(values)}" in notes[0]
 
-    def test_product_and_label_are_added_to_every_term(self):
-        own = {"affinity": require([one("pool", "a")], [one("pool", "b")])}
-        found, _ = inject(gpu_job(product="H100", own=own), nodeAffinity="required", tolerations=False)
-        added = one(PRODUCT, "H100"), one(PRESENT)
-        assert found["Worker"]["affinity"] == require([one("pool", "a"), *added], [one("pool", "b"), *added])
-
-    def test_product_and_label_become_one_term(self):
-        found, _ = inject(gpu_job(product="H100"), nodeAffinity="required", tolerations=False)
-        assert found["Worker"]["affinity"] == require([one(PRODUCT, "H100"), one(PRESENT)])
+    @pytest.mark.parametrize("terms", [[[]], [[node_label("pool", "a")], [node_label("pool", "b")]]])
+    def test_product_and_label_are_added_to_every_term(self, terms):
+        own = {"affinity": require(*terms)} if terms != [[]] else {}
+        placed, _ = inject(gpu_job(product="H100", own=own), nodeAffinity="required", tolerations=False)
+        added = node_label(PRODUCT, "H100"), node_label(PRESENT)
+        assert placed["Worker"]["affinity"] == require(*([*term, *added] for term in terms))
 
     @pytest.mark.parametrize(
-        "own", [{"nodeSelector": {PRODUCT: "A100"}}, {"affinity": require([one(PRODUCT, "A100")])}]
+        "own", [{"nodeSelector": {PRODUCT: "A100"}}, {"affinity": require([node_label(PRODUCT, "A100")])}]
     )
     def test_product_in_the_users_placement_stays(self, own):
-        found, notes = inject(gpu_job(product="H100", own=own), nodeAffinity="off", tolerations=False)
-        assert found == {"Worker": own}
+        placed, notes = inject(gpu_job(product="H100", own=own), nodeAffinity="off", tolerations=False)
+        assert placed == {"Worker": own}
         assert notes == [f'{PRODUCT_ANNOTATION} "H100" has no effect: the job\'s own choice of nodes stays']
 
     @pytest.mark.parametrize("strength", ["required", "off"])
     def test_terms_stay_unchanged_if_one_names_a_product(self, strength):
         """The second term allows any product, and must not be narrowed."""
-        own = {"affinity": require([one(PRODUCT, "A100")], [one("pool", "a")])}
-        found, notes = inject(gpu_job(product="H100", own=own), nodeAffinity=strength, tolerations=False)
-        terms = found["Worker"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
-        assert [[item["key"] for item in term["matchExpressions"] if item["key"] != PRESENT] for term in terms] == [
-            [PRODUCT],
-            ["pool"],
-        ]
+        own = {"affinity": require([node_label(PRODUCT, "A100")], [node_label("pool", "a")])}
+        placed, notes = inject(gpu_job(product="H100", own=own), nodeAffinity=strength, tolerations=False)
+        present = [node_label(PRESENT)] if strength == "required" else []
+        expected = require([node_label(PRODUCT, "A100"), *present], [node_label("pool", "a"), *present])
+        assert placed["Worker"]["affinity"] == expected
         assert [note for note in notes if PRODUCT in note] == []
         assert notes.count(f'{PRODUCT_ANNOTATION} "H100" has no effect: the job\'s own choice of nodes stays') == 1
 
@@ -289,11 +284,11 @@ class TestProduct:
         assert mutate(first.document, policy, view=NODES).notes == []
 
     @pytest.mark.parametrize(
-        "written", ["", " , ", "a b", "x" * 64, ",".join(f"p{index}" for index in range(17)), "-", "é"]
+        "product", ["", " , ", "a b", "x" * 64, ",".join(f"p{index}" for index in range(17)), "-", "é"]
     )
-    def test_invalid_product_is_reported(self, written):
-        found, (note,) = inject(gpu_job(product=written), nodeAffinity="off", tolerations=False)
-        assert found == {}
+    def test_invalid_product_is_reported(self, product):
+        placed, (note,) = inject(gpu_job(product=product), nodeAffinity="off", tolerations=False)
+        assert placed == {}
         assert note.endswith("has no effect: not the name of a product, or several with commas")
 
     def test_product_without_a_gpu_request_is_reported(self):

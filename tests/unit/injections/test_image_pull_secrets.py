@@ -26,7 +26,6 @@ def test_both_templates_get_every_secret():
     [
         ([{"name": "a"}], {f"{WORKER}/-": {"name": "b"}}),
         ([{"name": "b"}, {"name": "mine"}, {"name": "a"}], {}),
-        ([{"name": "a"}, {"name": "a"}], {f"{WORKER}/-": {"name": "b"}}),
     ],
 )
 def test_secret_of_the_user_is_not_added_again(own, added):

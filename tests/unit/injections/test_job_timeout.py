@@ -2,17 +2,22 @@ import json
 
 import pytest
 
-from tests.support.injecting import Example, hold, inject, mpijob, mutate
-from webhook.admission.pipelines import load_policy
+from tests.support.injecting import Example, hold, inject, mpijob
+from webhook.admission.pipelines import Policy, load_policy
 from webhook.api import duration
 from webhook.api.limits import MAX_DURATION_CHARACTERS
 
 TIMEOUT = "training.openshift.io/timeout"
 ACTION = "training.openshift.io/timeout-action"
-HEAD = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
 ENDS = "the job is ended and fails"
 DAY = ({"/spec/runPolicy": {"activeDeadlineSeconds": 86_400}}, f"{ENDS} after 24h (86400 s); the default")
 EXAMPLE = Example({"default": "24855d3h14m7s"})
+
+
+def with_rule(rule: dict[str, object]) -> Policy:
+    """A policy with these settings of the rule `job-timeout`."""
+    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
+    return load_policy(json.dumps({**head, "rules": {"job-timeout": rule}}))
 
 
 def annotated(**values: str) -> dict[str, object]:
@@ -82,8 +87,7 @@ def test_limit_of_the_user_stays(seconds, values):
     ],
 )
 def test_notify_only_gets_the_maximum(timeout, rule, seconds):
-    policy = load_policy(json.dumps({**HEAD, "rules": {"job-timeout": rule}}))
-    decision = hold(annotated(action="notify-only", **timeout), policy)
+    decision = hold(annotated(action="notify-only", **timeout), with_rule(rule))
     run_policy = decision.document["spec"].get("runPolicy", {})
     assert run_policy.get("activeDeadlineSeconds") == seconds
     note = f"notify-only: the job is ended and fails after {seconds} s all the same, the most that it may take"
@@ -106,13 +110,8 @@ def test_limit_is_added_to_an_existing_run_policy():
 def test_longest_notes_fit_into_a_warning():
     longest = "24855d3h14m7s"
     assert duration.parse(longest) == duration.MAX_SECONDS
-    for text in (
-        "x" * 300,
-        "1" * MAX_DURATION_CHARACTERS,
-        "0" * (MAX_DURATION_CHARACTERS - 1) + "s",
-        "99999999999d",
-        "0.00001s",
-    ):
+    zero = "0" * (MAX_DURATION_CHARACTERS - 1) + "s"
+    for text in ("x" * 300, "1" * MAX_DURATION_CHARACTERS, zero, "99999999999d", "0.00001s"):
         job = annotated(timeout=text, action="y" * 300)
         notes = inject("job-timeout", job, default=longest)[1]
         assert len(notes) == 3
@@ -131,7 +130,6 @@ def test_longest_notes_fit_into_a_warning():
     ],
 )
 def test_default_does_not_exceed_the_maximum_of_the_rule(rule, seconds):
-    policy = load_policy(json.dumps({**HEAD, "rules": {"job-timeout": rule}}))
-    decision = hold(mpijob(), policy)
-    assert decision.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == seconds
-    assert mutate(annotated(timeout="2d"), policy).document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 172_800
+    policy = with_rule(rule)
+    for job, expected in ((mpijob(), seconds), (annotated(timeout="2d"), 172_800)):
+        assert hold(job, policy).document["spec"]["runPolicy"]["activeDeadlineSeconds"] == expected

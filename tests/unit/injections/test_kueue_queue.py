@@ -73,21 +73,8 @@ def note(name: str) -> list[str]:
         pytest.param(mpijob(), [queue()], {}, "training", id="the only queue"),
         pytest.param(mpijob(), [queue(), queue("default")], {}, "default", id="the default queue"),
         pytest.param(mpijob(), [queue(), queue("other")], {"queue": "other"}, "other", id="the policy's queue"),
-        pytest.param(
-            mpijob(),
-            [queue(), queue("default")],
-            {"queue": "training"},
-            "training",
-            id="the policy before the default queue",
-        ),
-        pytest.param(
-            requesting("other"),
-            [queue(), queue("other")],
-            {"queue": "training"},
-            "other",
-            id="the annotation before the policy",
-        ),
-        pytest.param(mpijob(run_policy=None), [queue()], {}, "training", id="job without runPolicy"),
+        pytest.param(mpijob(), [queue(), queue("default")], {"queue": "training"}, "training", id="policy first"),
+        pytest.param(requesting("other"), [queue(), queue("other")], {"queue": "training"}, "other", id="annotation"),
     ],
 )
 def test_queue_is_chosen_from_policy_and_namespace(
@@ -96,7 +83,7 @@ def test_queue_is_chosen_from_policy_and_namespace(
     assert injected(job, *MANAGED, *objects, **settings) == (both(name), note(name))
 
 
-ASKED = requesting("training")
+REQUESTED = requesting("training")
 NOT_IN = "not in queue training: "
 LONG = "x" * 64
 SUSPENDED = {"suspend": True}
@@ -116,16 +103,13 @@ def labelled(name: str, **annotations: str) -> Json:
         pytest.param(mpijob(), [*MANAGED], {}, id="LocalQueues unknown"),
         pytest.param(mpijob(), [*MANAGED, local_queue("training", "gpus", namespace="b")], {}, id="no LocalQueue here"),
         pytest.param(mpijob(), [*MANAGED, queue(), queue("other")], {}, id="two LocalQueues to choose from"),
-        pytest.param(mpijob(), [config(SELECTOR), TEAM, CLUSTER_QUEUE, queue()], {}, id="namespace not managed"),
+        pytest.param(mpijob(), [config(SELECTOR), *ONE_QUEUE[1:]], {}, id="namespace not managed"),
         pytest.param(mpijob(), [*MANAGED, queue("default", stopPolicy="Hold")], {}, id="Kueue itself queues the job"),
         *(pytest.param(labelled(own), ONE_QUEUE, {}, id=f"the user's {own}") for own in ("other", "training", "")),
         pytest.param(requesting(""), [*ONE_QUEUE, queue("default")], {"queue": "training"}, id="empty annotation"),
         pytest.param(labelled("training", queue="training"), ONE_QUEUE, {}, id="already injected"),
         *(pytest.param(mpijob(**fields), ONE_QUEUE, {}, id="in a queue of Volcano") for fields in VOLCANO),
-        *(
-            pytest.param(mpijob(run_policy={"managedBy": manager}), ONE_QUEUE, {}, id=manager)
-            for manager in ("x", ELSEWHERE["managedBy"])
-        ),
+        pytest.param(mpijob(run_policy=ELSEWHERE), ONE_QUEUE, {}, id="another controller"),
     ],
 )
 def test_job_stays_unchanged_without_a_note_if_no_queue_is_certain_or_needed(
@@ -134,55 +118,34 @@ def test_job_stays_unchanged_without_a_note_if_no_queue_is_certain_or_needed(
     assert injected(job, *objects, **settings) == ({}, [])
 
 
+NO_EFFECT = f'training.openshift.io/queue "training" has no effect on a job with the label {LABEL}'
+OTHER_CONTROLLER = "spec.runPolicy.managedBy names another controller"
 NO_NAME = 'training.openshift.io/queue "{}" is not a valid name of a queue'
 
 
 @pytest.mark.parametrize(
-    ("job", "objects", "settings", "reason"),
+    ("job", "objects", "reason"),
     [
-        (mpijob(), [*MANAGED, queue(stopPolicy="Hold")], {}, f"{NOT_IN}{STOPPED} Ask for a queue."),
-        (mpijob(), [*MANAGED, queue(LONG)], {}, f"not in queue {LONG}: {UNCERTAIN}"),
-        (ASKED, [config(), TEAM, queue()], {}, NOT_IN + UNCERTAIN),
-        (ASKED, [], {}, NOT_IN + NOT_KNOWN),
-        (ASKED, [TEAM, CLUSTER_QUEUE, queue()], {}, NOT_IN + NOT_KNOWN),
-        (ASKED, [config(), CLUSTER_QUEUE, queue()], {}, NOT_IN + NOT_KNOWN),
-        (ASKED, [config(SELECTOR), TEAM, CLUSTER_QUEUE, queue()], {}, NOT_IN + NOT_MANAGED),
-        (
-            ASKED,
-            [config("", NO_MPIJOBS), TEAM, CLUSTER_QUEUE, queue()],
-            {},
-            f"{NOT_IN}Kueue does not manage MPIJobs here",
-        ),
-        (ASKED, MANAGED, {}, NOT_IN + UNCERTAIN),
-        (requesting("a b"), ONE_QUEUE, {}, NO_NAME.format("a b")),
-        (requesting(LONG), ONE_QUEUE, {}, NO_NAME.format("xxxxxxxxx...")),
-        (requesting("\x1b[31m"), ONE_QUEUE, {}, NO_NAME.format("?[31m")),
-        (requesting("-a"), ONE_QUEUE, {}, NO_NAME.format("-a")),
-        (
-            labelled("other", queue="training"),
-            [*ONE_QUEUE, queue("other")],
-            {},
-            f'training.openshift.io/queue "training" has no effect on a job with the label {LABEL}',
-        ),
-        *(
-            (mpijob(run_policy=SUSPENDED), ONE_QUEUE, settings, f"{NOT_IN}spec.runPolicy.suspend is true. Remove it.")
-            for settings in ({}, {"queue": "training"})
-        ),
-        *(
-            (
-                requesting("training", run_policy={"managedBy": manager}),
-                ONE_QUEUE,
-                {},
-                f"{NOT_IN}spec.runPolicy.managedBy names another controller",
-            )
-            for manager in ("x", ELSEWHERE["managedBy"])
-        ),
+        (mpijob(), [*MANAGED, queue(stopPolicy="Hold")], f"{NOT_IN}{STOPPED} Ask for a queue."),
+        (mpijob(), [*MANAGED, queue(LONG)], f"not in queue {LONG}: {UNCERTAIN}"),
+        (REQUESTED, [config(), TEAM, queue()], NOT_IN + UNCERTAIN),
+        (REQUESTED, [], NOT_IN + NOT_KNOWN),
+        (REQUESTED, ONE_QUEUE[1:], NOT_IN + NOT_KNOWN),
+        (REQUESTED, [config(), CLUSTER_QUEUE, queue()], NOT_IN + NOT_KNOWN),
+        (REQUESTED, [config(SELECTOR), *ONE_QUEUE[1:]], NOT_IN + NOT_MANAGED),
+        (REQUESTED, [config("", NO_MPIJOBS), *ONE_QUEUE[1:]], f"{NOT_IN}Kueue does not manage MPIJobs here"),
+        (REQUESTED, MANAGED, NOT_IN + UNCERTAIN),
+        (requesting("a b"), ONE_QUEUE, NO_NAME.format("a b")),
+        (requesting(LONG), ONE_QUEUE, NO_NAME.format("xxxxxxxxx...")),
+        (requesting("\x1b[31m"), ONE_QUEUE, NO_NAME.format("?[31m")),
+        (requesting("-a"), ONE_QUEUE, NO_NAME.format("-a")),
+        (labelled("other", queue="training"), [*ONE_QUEUE, queue("other")], NO_EFFECT),
+        (mpijob(run_policy=SUSPENDED), ONE_QUEUE, f"{NOT_IN}spec.runPolicy.suspend is true. Remove it."),
+        (requesting("training", run_policy=ELSEWHERE), ONE_QUEUE, f"{NOT_IN}{OTHER_CONTROLLER}"),
     ],
 )
-def test_job_that_cannot_be_queued_has_a_note_with_the_reason(
-    job: Json, objects: list[Json], settings: dict[str, Any], reason: str
-) -> None:
-    assert injected(job, *objects, **settings) == ({}, [reason])
+def test_job_that_cannot_be_queued_has_a_note_with_the_reason(job: Json, objects: list[Json], reason: str) -> None:
+    assert injected(job, *objects) == ({}, [reason])
 
 
 @pytest.mark.parametrize(
@@ -219,20 +182,13 @@ def with_volcano_queue(name: str) -> Json:
             "",
             ["not in queue gone: LocalQueue gone doesn't exist. Use other or training."],
         ),
-        (
-            "off",
-            [queue("off", stopPolicy="Hold")],
-            {},
-            "off",
-            ["put into queue off"],
-        ),
+        ("off", [queue("off", stopPolicy="Hold")], {}, "off", ["put into queue off"]),
     ],
 )
 def test_volcanos_field_names_a_local_queue_if_volcano_is_not_installed(
     name: str, objects: list[Json], settings: dict[str, Any], queue_name: str, notes_expected: list[str]
 ) -> None:
-    known = [NO_VOLCANO, *ONE_QUEUE, *objects]
-    added, notes = injected(with_volcano_queue(name), *known, **settings)
+    added, notes = injected(with_volcano_queue(name), NO_VOLCANO, *ONE_QUEUE, *objects, **settings)
     assert (added.get("/metadata/labels"), notes) == ({LABEL: queue_name} if queue_name else None, notes_expected)
 
 
@@ -278,48 +234,40 @@ def test_defaults_of_the_api_server_are_not_choices_of_the_user() -> None:
 def test_suspended_job_is_queued_if_kueue_suspends_every_job() -> None:
     job = mpijob(run_policy={"suspend": True})
     labelled = {"/metadata/labels": {LABEL: "training"}}
-    every = [config(EVERY_JOB), TEAM, CLUSTER_QUEUE, queue()]
-    assert injected(job, *every) == (labelled, note("training"))
+    assert injected(job, config(EVERY_JOB), *ONE_QUEUE[1:]) == (labelled, note("training"))
     default = {"/metadata/labels": {LABEL: "default"}}
     assert injected(job, *MANAGED, queue("default")) == (default, note("default"))
     # With this feature gate Kueue does not suspend jobs without a queue in this namespace.
     gate = "featureGates: {ManagedJobsNamespaceSelectorAlwaysRespected: false}\n"
-    others = [config(EVERY_JOB + SELECTOR + gate), TEAM, CLUSTER_QUEUE, queue()]
-    assert injected(job, *others)[0] == {}
+    assert injected(job, config(EVERY_JOB + SELECTOR + gate), *ONE_QUEUE[1:])[0] == {}
 
 
-LAUNCHER_CLASS = {"launcher": {"spec": pod_spec(priorityClassName="p")}}
-POLICY_CLASS = {"run_policy": {"schedulingPolicy": {"priorityClass": "p"}}}
+OF_LAUNCHER = {"launcher": {"spec": pod_spec(priorityClassName="p")}}
+PRIORITIES = {
+    "launcher": (OF_LAUNCHER, priority_class, "PriorityClass"),
+    "scheduling policy": (
+        {"run_policy": {"schedulingPolicy": {"priorityClass": "p"}}},
+        priority_class,
+        "PriorityClass",
+    ),
+    "label instead of the launcher": (
+        {**OF_LAUNCHER, "metadata": {"labels": {"kueue.x-k8s.io/priority-class": "p"}}},
+        workload_priority_class,
+        "WorkloadPriorityClass",
+    ),
+}
 
 
-@pytest.mark.parametrize("job", [LAUNCHER_CLASS, POLICY_CLASS])
-@pytest.mark.parametrize(
-    ("objects", "reason"),
-    [
-        ([priority_class("p")], ""),
-        ([priority_class("q")], 'its PriorityClass "p" does not exist'),
-        ([], 'whether there is its PriorityClass "p" is not known'),
-    ],
-)
-def test_missing_priority_class_is_reported(job: dict[str, Any], objects: list[Json], reason: str) -> None:
-    added, notes = injected(mpijob(**job), *ONE_QUEUE, *objects)
-    assert notes == ([f"not in queue training: {reason}"] if reason else note("training"))
-    assert bool(added) == (not reason)
-
-
-@pytest.mark.parametrize(
-    ("objects", "reason"),
-    [
-        ([workload_priority_class("w")], ""),
-        ([workload_priority_class("v")], 'its WorkloadPriorityClass "w" does not exist'),
-        ([], 'whether there is its WorkloadPriorityClass "w" is not known'),
-    ],
-)
-def test_workload_priority_class_replaces_the_priority_class(objects: list[Json], reason: str) -> None:
-    job = mpijob(metadata={"labels": {"kueue.x-k8s.io/priority-class": "w"}}, **LAUNCHER_CLASS)
-    added, notes = injected(job, *ONE_QUEUE, priority_class("q"), *objects)
-    assert notes == ([f"not in queue training: {reason}"] if reason else note("training"))
-    assert bool(added) == (not reason)
+@pytest.mark.parametrize(("job", "manifest", "kind"), PRIORITIES.values(), ids=PRIORITIES)
+def test_missing_priority_class_is_reported(job: Json, manifest: Any, kind: str) -> None:
+    for objects, reason in (
+        ([manifest("p")], ""),
+        ([manifest("q")], f'its {kind} "p" does not exist'),
+        ([], f'whether there is its {kind} "p" is not known'),
+    ):
+        added, notes = injected(mpijob(**job), *ONE_QUEUE, *objects)
+        assert notes == ([f"not in queue training: {reason}"] if reason else note("training"))
+        assert bool(added) == (not reason)
 
 
 def test_other_labels_of_the_user_stay() -> None:
@@ -349,16 +297,11 @@ class TestUpdate:
         assert self.updated(CREATED, ADMITTED, *ONE_QUEUE, username="system:serviceaccount:kueue:kueue") == []
 
     @pytest.mark.parametrize("policy", [None, {}, {"suspend": False}])
-    def test_update_without_label_restores_queue_and_suspend_of_a_waiting_job(self, policy: Json | None) -> None:
-        added = self.updated(mpijob(run_policy=policy), CREATED, *ONE_QUEUE)
-        assert added[0] == ("/metadata/labels", {LABEL: "training"})
-        assert added[1:] in ([("/spec/runPolicy", {"suspend": True})], [("/spec/runPolicy/suspend", True)])
-
-    @pytest.mark.parametrize("policy", [None, {}, {"suspend": False}])
-    def test_update_without_label_restores_the_queue_of_a_running_job(self, policy: Json | None) -> None:
-        assert self.updated(mpijob(run_policy=policy), ADMITTED, *ONE_QUEUE) == [
-            ("/metadata/labels", {LABEL: "training"})
-        ]
+    def test_update_without_label_restores_the_queue_and_suspends_only_a_waiting_job(self, policy: Json | None) -> None:
+        label = ("/metadata/labels", {LABEL: "training"})
+        suspend = ("/spec/runPolicy", {"suspend": True}) if policy is None else ("/spec/runPolicy/suspend", True)
+        assert self.updated(mpijob(run_policy=policy), CREATED, *ONE_QUEUE) == [label, suspend]
+        assert self.updated(mpijob(run_policy=policy), ADMITTED, *ONE_QUEUE) == [label]
 
     def test_update_of_a_job_without_a_queue_adds_nothing(self) -> None:
         for suspend in (None, True, False):
@@ -386,11 +329,10 @@ def updated(new: Json, *objects: Json, runs: bool = False) -> tuple[Any, Any, li
     view = Snapshot(objects)
     decision = mutate(new, only(ID), "UPDATE", view=view, stored=stored)
     document: Any = decision.document
-    same = mutate(new, only(ID), "UPDATE", view=view, stored=document)
-    assert same.document == document
-    assert same.warnings == []
-    label = document["metadata"].get("labels", {}).get(LABEL)
-    return label, document["spec"]["runPolicy"]["suspend"], [each.removeprefix(f"{ID}: ") for each in decision.warnings]
+    again = mutate(new, only(ID), "UPDATE", view=view, stored=document)
+    assert (again.document, again.warnings) == (document, [])
+    label, suspend = document["metadata"].get("labels", {}).get(LABEL), document["spec"]["runPolicy"]["suspend"]
+    return label, suspend, [warning.removeprefix(f"{ID}: ") for warning in decision.warnings]
 
 
 STAYS = "stays in queue training: "
@@ -449,13 +391,13 @@ EVASIONS = {
 }
 
 
-@pytest.mark.parametrize("evasion", list(EVASIONS))
+@pytest.mark.parametrize("evasion", EVASIONS.values(), ids=EVASIONS)
 @pytest.mark.parametrize(
     "stored", [None, mpijob(metadata={"labels": {"a": "b"}}), mpijob(metadata={"labels": {LABEL: "training"}})]
 )
-def test_required_queue_cannot_be_evaded(evasion: str, stored: Any) -> None:
-    decision = decide(EVASIONS[evasion], REQUIRED, old=stored, namespace="team", view=Snapshot(ONE_QUEUE))
-    [finding] = [each for each in decision.denied if each.rule == "required-injection"]
+def test_required_queue_cannot_be_evaded(evasion: Json, stored: Any) -> None:
+    decision = decide(evasion, REQUIRED, old=stored, namespace="team", view=Snapshot(ONE_QUEUE))
+    [finding] = [finding for finding in decision.denied if finding.rule == "required-injection"]
     assert finding.violation.path == f"metadata.labels[{LABEL}]"
     assert finding.violation.fix == "Set it to training."
 
@@ -471,4 +413,4 @@ def test_required_queue_cannot_be_evaded(evasion: str, stored: Any) -> None:
 )
 def test_job_that_is_queued_or_needs_no_queue_is_accepted(job: Json, objects: list[Json]) -> None:
     decision = decide(job, REQUIRED, namespace="team", view=Snapshot(objects))
-    assert "required-injection" not in {each.rule for each in decision.denied}
+    assert "required-injection" not in {finding.rule for finding in decision.denied}

@@ -30,9 +30,21 @@ def quotas(*names: str, scopes: list[str] | None = None) -> Snapshot:
     return Snapshot([quota(dict.fromkeys(names, "100"), namespace="team", scopes=scopes), KNOWN])
 
 
+GPU = "nvidia.com/gpu"
+QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "line"}}
+
+
+def in_queue(amounts: dict[str, Any], *objects: dict[str, Any]) -> Snapshot:
+    """The queue of jobs with the label QUEUED, with these amounts and by default a plain flavor."""
+    objects = objects or (config(), flavor("f"))
+    queue = cluster_queue("cq", {"f": amounts})
+    return Snapshot([KNOWN, namespace("team"), queue, local_queue("line", "cq", namespace="team"), *objects])
+
+
 def job(launcher: dict[str, Any] | None = None, *more: dict[str, Any], **fields: Any) -> dict[str, Any]:
     containers = [
-        {"name": f"c{index}", "image": "mpi:1", **(each or {})} for index, each in enumerate((launcher, *more))
+        {"name": f"c{index}", "image": "mpi:1", **(container or {})}
+        for index, container in enumerate((launcher, *more))
     ]
     worker = {"spec": pod_spec() | {"containers": [{"name": "mpi", "image": "mpi:1", "resources": FULL}]}}
     return mpijob(launcher={"spec": {"containers": containers}}, worker=worker, **fields)
@@ -54,16 +66,12 @@ def injected(submitted: dict[str, Any], view: ClusterView, **settings: Any) -> t
         (["requests.memory"], {"requests": {"memory": "512Mi"}}),
         (["limits.memory"], {"limits": {"memory": "2Gi"}}),
         (["limits.cpu"], {"limits": {"cpu": "1"}}),
-        (["requests.nvidia.com/gpu", "pods"], None),
     ],
 )
-def test_resources_that_a_quota_requires_are_set(names: list[str], resources: dict[str, Any] | None) -> None:
-    added, notes = injected(job(), quotas(*names))
-    assert added == ({RESOURCES: resources} if resources else {})
-    if resources:
-        ((field, amounts),) = resources.items()
-        ((name, text),) = amounts.items()
-        assert notes == [f"set the launcher's {field}.{name} {text}"]
+def test_resources_that_a_quota_requires_are_set(names: list[str], resources: dict[str, dict[str, str]]) -> None:
+    ((field, amounts),) = resources.items()
+    ((name, text),) = amounts.items()
+    assert injected(job(), quotas(*names)) == ({RESOURCES: resources}, [f"set the launcher's {field}.{name} {text}"])
 
 
 def test_every_container_and_init_container_gets_resources() -> None:
@@ -82,7 +90,7 @@ def test_every_container_and_init_container_gets_resources() -> None:
     ("stated", "names", "added"),
     [
         ({"requests": {"memory": "8Gi"}}, ["limits.memory"], {"limits": {"memory": "8Gi"}}),
-        ({"limits": {"cpu": "50m"}}, ["requests.cpu", "limits.cpu"], None),
+        ({"limits": {"cpu": "50m"}}, ["requests.cpu", "limits.cpu"], {}),
         ({"limits": {"memory": "1Gi"}}, ["requests.cpu", "requests.memory"], {"requests": {"cpu": "100m"}}),
     ],
 )
@@ -90,8 +98,7 @@ def test_resources_of_the_user_stay_and_limits_are_not_below_requests(
     stated: Any, names: list[str], added: Any
 ) -> None:
     result, _ = injected(job({"resources": stated}), quotas(*names))
-    ((field, value),) = added.items() if added else [("", None)]
-    assert result == ({f"{RESOURCES}/{field}": value} if added else {})
+    assert result == {f"{RESOURCES}/{field}": amounts for field, amounts in added.items()}
 
 
 @pytest.mark.parametrize(
@@ -102,6 +109,7 @@ def test_resources_of_the_user_stay_and_limits_are_not_below_requests(
         Snapshot([quota({"requests.cpu": "1"}, namespace="team")]),  # the LimitRanges are unknown
         Snapshot([quota({"requests.cpu": "1"}, namespace="elsewhere"), KNOWN]),
         quotas("requests.cpu", scopes=["Terminating"]),
+        quotas("requests.nvidia.com/gpu", "pods"),
         Snapshot([quota({"requests.cpu": "1"}, namespace="team"), bounds(defaultRequest={"cpu": "1"})]),
     ],
 )
@@ -136,15 +144,9 @@ def test_resources_that_a_limit_range_forbids_are_not_set() -> None:
 
 
 def test_resources_that_the_queue_does_not_cover_are_not_set() -> None:
-    queue = cluster_queue("cq", {"f": {"nvidia.com/gpu": 64}})
-    kueue = (config(), namespace("team"), queue, local_queue("line", "cq", namespace="team"), flavor("f"))
-    view = Snapshot([KNOWN, *kueue])
-    submitted = job(metadata={"labels": {"kueue.x-k8s.io/queue-name": "line"}})
-    decision = hold(submitted, only("launcher-resources", when="always"), view=view)
-    assert decision.patch == []
-    assert decision.warnings == [
-        "launcher-resources: nothing is set for the launcher: ClusterQueue cq does not cover cpu"
-    ]
+    note = "nothing is set for the launcher: ClusterQueue cq does not cover cpu"
+    decision = hold(job(metadata=QUEUED), only("launcher-resources", when="always"), view=in_queue({GPU: 64}))
+    assert (decision.patch, decision.warnings) == ([], [f"launcher-resources: {note}"])
 
 
 @pytest.mark.parametrize(
@@ -157,15 +159,9 @@ def test_resources_that_the_queue_does_not_cover_are_not_set() -> None:
     ],
 )
 def test_resources_that_exceed_the_queue_are_not_set(cpu: str, memory: str, problem: str) -> None:
-    target = cluster_queue("cq", {"f": {"cpu": cpu, "memory": memory}})
-    queue = local_queue("training", "cq", namespace="team")
-    view = Snapshot([config(), namespace("team"), flavor("f"), queue, target, KNOWN])
-    submitted = job(metadata={"labels": {"kueue.x-k8s.io/queue-name": "training"}})
-    added, notes = injected(submitted, view, when="always")
-    assert (not added, notes if problem else []) == (
-        bool(problem),
-        [f"nothing is set for the launcher: {problem}"] * bool(problem),
-    )
+    added, notes = injected(job(metadata=QUEUED), in_queue({"cpu": cpu, "memory": memory}), when="always")
+    assert bool(added) is not bool(problem)
+    assert not problem or notes == [f"nothing is set for the launcher: {problem}"]
 
 
 def test_when_always_sets_requests_without_a_quota() -> None:
@@ -181,26 +177,19 @@ def test_when_always_sets_requests_without_a_quota() -> None:
 
 def test_injected_resources_satisfy_the_rule_resource_quota() -> None:
     view = quotas(*NAMED)
-    before = decide(job(), view=view, namespace="team")
-    assert any(finding.rule == "resource-quota" for finding in before.denied)
     document = hold(job(), only("launcher-resources"), view=view).document
-    after = decide(document, view=view, namespace="team")
-    assert not any(
-        finding.rule == "resource-quota" and "Launcher" in finding.violation.path for finding in after.denied
-    )
+    for submitted, rejected in ((job(), True), (document, False)):
+        findings = decide(submitted, view=view, namespace="team").denied
+        paths = [finding.violation.path for finding in findings if finding.rule == "resource-quota"]
+        assert any("Launcher" in path for path in paths) is rejected
 
 
-GPU = "nvidia.com/gpu"
 TOPOLOGY = (flavor("f", {"tas": "yes"}, topologyName="dc"), topology("dc", "zone", "rack"))
-QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "line"}}
 NO_GPU = f"requests.{GPU} 0, limits.{GPU} 0"
 
 
-def in_topology(quotas: dict[str, Any], extra: str = "") -> Snapshot:
-    queue = cluster_queue("cq", {"f": quotas})
-    return Snapshot(
-        [KNOWN, config(extra), namespace("team"), queue, local_queue("line", "cq", namespace="team"), *TOPOLOGY]
-    )
+def in_topology(amounts: dict[str, Any], extra: str = "") -> Snapshot:
+    return in_queue(amounts, config(extra), *TOPOLOGY)
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ def as_user(uid: int, **more: Any) -> Any:
     return mpijob(launcher={"spec": spec}, worker={"spec": spec})
 
 
-def mutated(job: Any, known: Any, policy: Any = None) -> Any:
-    decision = pipelines.mutate(request(job, namespace="team-a"), policy=policy or only("scc"), view=known)
+def mutated(job: Any, cluster: Any, policy: Any = None) -> Any:
+    decision = pipelines.mutate(request(job, namespace="team-a"), policy=policy or only("scc"), view=cluster)
     assert not decision.skipped
     return decision
 
@@ -73,18 +73,18 @@ def test_capabilities_of_the_user_stay(context: Any) -> None:
 
 
 def test_nothing_is_injected_if_the_scc_drops_nothing_or_is_unknown() -> None:
-    for known in (view({"default": ["anyuid"]}), Snapshot([project()]), Snapshot([project(), *DEFAULT_SCCS])):
-        assert mutated(as_user(1000), known).patch == []
+    for cluster in (view({"default": ["anyuid"]}), Snapshot([project()]), Snapshot([project(), *DEFAULT_SCCS])):
+        assert mutated(as_user(1000), cluster).patch == []
 
 
 @pytest.mark.parametrize("name", ["openmpi-pi", "intel-pi", "mpich-pi"])
 def test_injected_example_is_accepted_under_restricted_v3(name: str) -> None:
     (job,) = yaml.load_all((EXAMPLES / f"{name}.yaml").read_text())
-    known = view(V3)
-    assert run("scc", job, view=known)
-    decision = mutated(job, known, load_policy(None))
+    cluster = view(V3)
+    assert run("scc", job, view=cluster)
+    decision = mutated(job, cluster, load_policy(None))
     for rule in ("scc", "ssh-paths", "pod-security"):
-        assert run(rule, decision.document, view=known) == []
+        assert run(rule, decision.document, view=cluster) == []
 
 
 def test_security_context_does_not_inject_fields_that_the_scc_fills_in() -> None:

@@ -72,15 +72,16 @@ def test_nothing_is_injected_if_restricted_is_not_enforced(view):
     assert (decision.patch, decision.notes) == ([], [])
 
 
-def with_floor(**settings):
-    """The fields of a policy with only this injection, and a floor: a level required in addition to the labels."""
-    return {"rules": {"pod-security": {"floor": "restricted", **settings}}, "injectOnly": ["security-context"]}
-
-
-def policy(**document):
-    return load_policy(
-        json.dumps({"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", **document})
-    )
+def with_floor(exemptions=(), **settings):
+    """A policy with only this injection, and a floor: a level required in addition to the labels."""
+    document = {
+        "apiVersion": "policy.training.openshift.io/v1",
+        "kind": "MPIJobPolicy",
+        "rules": {"pod-security": {"floor": "restricted", **settings}},
+        "injectOnly": ["security-context"],
+        "exemptions": list(exemptions),
+    }
+    return load_policy(json.dumps(document))
 
 
 FLOOR = with_floor()
@@ -88,8 +89,8 @@ FLOOR = with_floor()
 
 @pytest.mark.parametrize("view", [NothingKnown(), labelled("team"), labelled("team", enforce="baseline")])
 def test_floor_of_the_policy_applies_like_the_label(view):
-    assert contexts(mpijob(), view=view, policy=policy(**FLOOR)) == {"Launcher/mpi": FILLED, "Worker/mpi": WORKERS}
-    assert mutated(mpijob(), view, policy(**FLOOR)).told["security-context"] == [
+    assert contexts(mpijob(), view=view, policy=FLOOR) == {"Launcher/mpi": FILLED, "Worker/mpi": WORKERS}
+    assert mutated(mpijob(), view, FLOOR).told["security-context"] == [
         "added allowPrivilegeEscalation, capabilities, runAsNonRoot, seccompProfile for restricted:latest"
     ]
 
@@ -104,11 +105,11 @@ def test_floor_of_the_policy_applies_like_the_label(view):
     ],
 )
 def test_floor_applies_only_if_it_rejects(settings, context):
-    assert launcher(mpijob(), view=labelled("team"), policy=policy(**with_floor(**settings))) == context
+    assert launcher(mpijob(), view=labelled("team"), policy=with_floor(**settings)) == context
 
 
 def test_version_of_an_equal_label_overrides_the_version_of_the_floor():
-    floor = policy(**with_floor(floorVersion="v1.18"))
+    floor = with_floor(floorVersion="v1.18")
     assert launcher(mpijob(), view=labelled("team", enforce="restricted"), policy=floor) == FILLED
 
 
@@ -116,7 +117,7 @@ def test_version_of_an_equal_label_overrides_the_version_of_the_floor():
 def test_job_that_is_exempt_from_the_floor_may_run_as_root(expires):
     """The validating hook decides whether an exemption has expired."""
     exemption = {"rules": ["pod-security"], "users": ["alice"], "reason": "old image", "expires": expires}
-    floor = policy(**FLOOR, exemptions=[exemption])
+    floor = with_floor([exemption])
     assert launcher(mpijob(), view=labelled("team"), policy=floor, username="alice") is None
     assert launcher(mpijob(), view=labelled("team"), policy=floor, username="bob") == FILLED
     assert launcher(mpijob(), policy=floor, username="alice") == FILLED  # the label enforces restricted
@@ -125,7 +126,7 @@ def test_job_that_is_exempt_from_the_floor_may_run_as_root(expires):
 def test_job_that_requests_an_exemption_from_the_floor_stays_unchanged():
     exemption = {"training.openshift.io/exempt": "pod-security", "training.openshift.io/exempt-reason": "old image"}
     exempt = mpijob(metadata={"annotations": exemption})
-    assert launcher(exempt, view=labelled("team"), policy=policy(**FLOOR)) is None
+    assert launcher(exempt, view=labelled("team"), policy=FLOOR) is None
 
 
 @pytest.mark.parametrize("level", ["restricted", "oops"])  # Pod Security reads an invalid label as restricted
@@ -174,11 +175,9 @@ def test_net_bind_service_is_a_setting():
         ({"capabilities": {"drop": ["NET_RAW"]}}, {**FILLED, "capabilities": {"drop": ["NET_RAW"]}}),
         ({"capabilities": {"add": ["IPC_LOCK"]}}, {**FILLED, "capabilities": {"add": ["IPC_LOCK"], "drop": ["ALL"]}}),
         ({"seccompProfile": {"type": "Unconfined"}}, {**FILLED, "seccompProfile": {"type": "Unconfined"}}),
-        ({"seccompProfile": {"type": "Localhost", "localhostProfile": "x"}}, None),
     ],
 )
 def test_fields_of_the_user_stay(context, expected):
-    expected = expected or {**FILLED, **context}
     assert launcher(with_context(context)) == expected
 
 
@@ -264,8 +263,9 @@ def test_injection_adds_no_new_fault(seed):
     rng = Random(seed)
     job = mpijob(**{role: {key: pod(rng)[key] for key in ("metadata", "spec")} for role in ("launcher", "worker")})
     minor = rng.choice((0, 8, 20, 24, 30, 34, 35, 37))
-    decision = mutated(job, labelled("team", enforce="restricted", enforce_version=f"v1.{minor}"))
-    assert mutated(decision.document, labelled("team", enforce="restricted", enforce_version=f"v1.{minor}")).patch == []
+    view = labelled("team", enforce="restricted", enforce_version=f"v1.{minor}")
+    decision = mutated(job, view)
+    assert mutated(decision.document, view).patch == []
     before = by_role(job)
     for role, template in by_role(decision.document).items():
         paths = [p for result in evaluate(Level.RESTRICTED, Version(minor), before[role]) for p in result.paths]

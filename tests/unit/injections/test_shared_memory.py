@@ -16,9 +16,7 @@ GPU = {"nvidia.com/gpu": 8}
 
 
 def job(*containers: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    named = [
-        {"name": f"c{index}", "image": "registry.example.com/mpi:1", **each} for index, each in enumerate(containers)
-    ]
+    named = [{"name": f"c{index}", "image": "mpi:1", **container} for index, container in enumerate(containers)]
     return mpijob(worker={"spec": {"containers": named, **fields}})
 
 
@@ -39,12 +37,10 @@ MOUNTS = [{"name": "shared-memory", "mountPath": "/dev/shm"}]
         ("64Gi", None, "64Gi"),
         ("64Gi", "16Gi", "16Gi"),
         ("64Gi", "65Gi", "64Gi"),
-        ("64Gi", "64Gi", "64Gi"),
         (None, "16Gi", "16Gi"),
         (None, None, None),
         ("nonsense", None, None),
         ("-1", None, None),
-        ("64", None, None),
         ("64", "16Gi", "16Gi"),
     ],
 )
@@ -68,9 +64,7 @@ def test_volume_is_within_an_injected_memory_limit() -> None:
     """A quota requires the limit, and the injection `launcher-resources` sets it."""
     settings: dict[str, dict[str, Any]] = {name: {"enabled": True} for name in ("launcher-resources", "shared-memory")}
     settings["shared-memory"] |= {"size": "64Gi"}
-    submitted = mpijob(
-        launcher={"spec": {"containers": [{"name": "mpi", "image": "registry.example.com/mpi:1", **gpus()}]}}
-    )
+    submitted = mpijob(launcher={"spec": {"containers": [{"name": "mpi", "image": "mpi:1", **gpus()}]}})
     view = cluster(quota({"limits.memory": "1Ti"}, namespace="team"))
     document = hold(submitted, policy_of(settings), view=view).document
     assert document is not None
@@ -94,7 +88,6 @@ def test_containers_with_accelerators_share_one_volume_within_the_lowest_limit()
     "submitted",
     [
         job({}),
-        job({"resources": {"limits": {"cpu": "8"}}}),
         job({"resources": {"limits": {"nvidia.com/gpu": 0}}}),
         *(
             job(gpus(volumeMounts=[{"name": "x", "mountPath": path}]))
@@ -140,7 +133,6 @@ def test_accelerator_resource_names_are_a_setting() -> None:
         ({"nodeSelector": {"kubernetes.io/os": "windows"}}, True),
         ({"os": {"name": "linux"}, "nodeSelector": {"kubernetes.io/os": "linux"}}, False),
         ({"os": None, "nodeSelector": None}, False),
-        ({"os": {}}, False),
     ],
 )
 def test_pods_for_windows_stay_unchanged(fields: dict[str, Any], unchanged: bool) -> None:

@@ -8,6 +8,7 @@ from tests.support.injecting import PATHS, Example, hold, mpijob, only, pod_spec
 from tests.support.jobs import request
 from tests.support.nodes import node
 from webhook.admission import pipelines
+from webhook.api.untyped import at
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 
@@ -19,8 +20,7 @@ LEVEL, GROUP, ANYWHERE = (
     f"kueue.x-k8s.io/podset-{kind}" for kind in ("preferred-topology", "group-name", "unconstrained-topology")
 )
 GPU = "nvidia.com/gpu"
-
-
+HOST = "kubernetes.io/hostname"
 NODES = Snapshot([node("n1", {RACK: "r1", ZONE: "z1"}), node("n2", {RACK: "r2", "pool": "a"})])
 EXAMPLE = Example(view=NODES)
 
@@ -29,19 +29,23 @@ def inject(job, view=NODES, **settings):
     """Affinity terms by role, annotations by role, and the notes."""
     decision = hold(job, only(ID, **settings), view=view)
     assert not decision.skipped
-    templates = {role: one["template"] for role, one in decision.document["spec"]["mpiReplicaSpecs"].items()}
-    terms = {
-        role: found
-        for role, template in templates.items()
-        if (found := ((template["spec"].get("affinity") or {}).get("podAffinity") or {}).get(PREFERRED))
-    }
-    annotations = {role: one["metadata"]["annotations"] for role, one in templates.items() if "metadata" in one}
+    terms, annotations = {}, {}
+    for role, replica in decision.document["spec"]["mpiReplicaSpecs"].items():
+        template = replica["template"]
+        if preferred := at(template, "spec", "affinity", "podAffinity").get(PREFERRED):
+            terms[role] = preferred
+        if "metadata" in template:
+            annotations[role] = template["metadata"]["annotations"]
     return terms, annotations, [note.removeprefix(f"{ID}: ") for note in decision.notes]
 
 
 def term(key, weight, **labels):
     selector = {"training.kubeflow.org/operator-name": "mpi-operator", **labels}
     return {"weight": weight, "podAffinityTerm": {"topologyKey": key, "labelSelector": {"matchLabels": selector}}}
+
+
+def keys_of(terms):
+    return [term["podAffinityTerm"]["topologyKey"] for term in terms.get("Worker", ())]
 
 
 NAMED = {"training.kubeflow.org/job-role": "worker", "training.kubeflow.org/job-name": "train"}
@@ -72,7 +76,7 @@ def test_keys_of_the_policy_keep_their_order():
 def test_weights_decrease_to_one():
     keys = [f"k{index}" for index in range(6)]
     terms, _, _ = inject(mpijob(), Snapshot([node("n1", dict.fromkeys(keys, "x"))]), keys=keys)
-    assert [one["weight"] for one in terms["Worker"]] == [100, 25, 6, 1, 1, 1]
+    assert [term["weight"] for term in terms["Worker"]] == [100, 25, 6, 1, 1, 1]
 
 
 def test_key_of_the_policy_that_no_node_has_is_reported():
@@ -104,25 +108,19 @@ class TestGenerateName:
 
     @pytest.mark.parametrize("kubelet", ["v1.31.0", "v1.35.4-eks-1", "v2.0.1"])
     def test_affinity_uses_match_label_keys(self, kubelet):
-        terms, _, _ = inject(
-            self.job(),
-            Snapshot([node("old", {RACK: "r"}, kubelet="v1.30.2"), node("n1", {RACK: "r"}, kubelet=kubelet)]),
-        )
+        nodes = [node(name, {RACK: "r"}, kubelet=version) for name, version in (("old", "v1.30.2"), ("n1", kubelet))]
+        terms, _, _ = inject(self.job(), Snapshot(nodes))
         expected = term(RACK, 100, **{"training.kubeflow.org/job-role": "worker"})
         expected["podAffinityTerm"]["matchLabelKeys"] = ["training.kubeflow.org/job-name"]
         assert terms == {"Worker": [expected]}
 
-    @pytest.mark.parametrize("kubelet", ["v1.30.9", "v1.9.0", "", "kwok-v0.8.0"])
+    @pytest.mark.parametrize("kubelet", ["v1.30.9", "v1.9.0", "", "kwok-v0.8.0", None])
     def test_no_affinity_if_the_api_server_may_drop_match_label_keys(self, kubelet):
         """Without match label keys the affinity would attract workers of all jobs to each other."""
-        terms, _, notes = inject(self.job(), Snapshot([node("n1", {RACK: "r"}, kubelet=kubelet)]))
+        view = NothingKnown() if kubelet is None else Snapshot([node("n1", {RACK: "r"}, kubelet=kubelet)])
+        terms, _, notes = inject(self.job(), view, keys=[RACK])
         assert terms == {}
         assert notes == ["workers are not placed together: with generateName that needs nodes of Kubernetes 1.31"]
-
-    def test_no_affinity_if_nodes_are_unknown(self):
-        terms, _, notes = inject(self.job(), NothingKnown(), keys=[RACK])
-        assert terms == {}
-        assert len(notes) == 1
 
     def test_update_restores_the_affinity(self):
         created = hold(self.job(), only(ID), view=NODES).document
@@ -131,7 +129,7 @@ class TestGenerateName:
         del dropped["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["affinity"]
         sent = request(dropped, old=created)
         patch = pipelines.mutate(sent, policy=only(ID), view=NODES).patch
-        assert [one["path"] for one in patch] == [
+        assert [operation["path"] for operation in patch] == [
             f"{PATHS['Worker']}/spec/affinity",
             f"{PATHS['Worker']}/spec/affinity/podAffinity/{PREFERRED}/-",
         ]
@@ -168,7 +166,7 @@ def test_affinity_needs_several_pods_of_this_operator(job, together):
     assert bool(decision.patch) is together
 
 
-FAR = {"labelSelector": {}, "topologyKey": "kubernetes.io/hostname"}
+FAR = {"labelSelector": {}, "topologyKey": HOST}
 
 
 @pytest.mark.parametrize("role", ["worker", "launcher"])
@@ -203,7 +201,7 @@ def test_topology_annotation_of_the_user_stays(kind):
 class TestKueue:
     """In a queue with topology-aware scheduling (TAS), Kueue places the pods, as their annotation requests."""
 
-    TOPOLOGY = kueue.topology("racks", BLOCK, RACK, "kubernetes.io/hostname")
+    TOPOLOGY = kueue.topology("racks", BLOCK, RACK, HOST)
     BASE = (
         kueue.config(),
         kueue.namespace("team"),
@@ -261,11 +259,7 @@ class TestKueue:
             (computes, only_there, together),
             (self.job(), self.mixed({"cpu": 0, GPU: 0}, tas), {"Launcher": {ANYWHERE: "true"}, **on_tas}),
             # The level that both topologies have is tried first. Without one, the narrowest level is the cell.
-            (
-                self.job(),
-                self.two_topologies("cell", "kubernetes.io/hostname"),
-                {"Worker": {LEVEL: "kubernetes.io/hostname"}},
-            ),
+            (self.job(), self.two_topologies("cell", HOST), {"Worker": {LEVEL: HOST}}),
             (self.job(), self.two_topologies("room", "cell"), {"Worker": {LEVEL: "cell"}}),
         ):
             assert inject(job, view)[:2] == ({}, annotations)
@@ -273,19 +267,17 @@ class TestKueue:
     def test_workers_that_fit_a_plain_flavor_get_the_affinity(self):
         """A plain flavor has no topology, so Kueue would not use it for workers with the annotation."""
         terms, annotations, _ = inject(self.job(), self.mixed({"cpu": 10, GPU: 64}, {"cpu": 100, GPU: 64}))
-        assert [one["podAffinityTerm"]["topologyKey"] for one in terms["Worker"]] == [RACK]
-        assert annotations == {}
+        assert (keys_of(terms), annotations) == ([RACK], {})
 
     def test_job_that_fits_no_flavor_gets_no_annotation(self):
         assert inject(self.job(), self.mixed({"cpu": 10, GPU: 0}, {"cpu": 100, GPU: 1}))[1] == {}
 
     @pytest.mark.parametrize(
-        "without",
-        ["ConfigMap", "LocalQueue", "ClusterQueue", "ResourceFlavor", "Topology", "Namespace"],
+        "without", ["ConfigMap", "LocalQueue", "ClusterQueue", "ResourceFlavor", "Topology", "Namespace"]
     )
     def test_affinity_is_injected_if_an_object_of_kueue_is_unknown(self, without):
         queue = kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}})
-        objects = [one for one in (*self.BASE, self.TOPOLOGY, self.tas(), queue) if one["kind"] != without]
+        objects = [item for item in (*self.BASE, self.TOPOLOGY, self.tas(), queue) if item["kind"] != without]
         terms, annotations, _ = inject(self.job(), Snapshot(objects))
         assert ("Worker" in terms, annotations) == (True, {})
 
@@ -296,8 +288,7 @@ class TestKueue:
         job = self.job()
         job["metadata"]["labels"] = {QUEUE: label} if label else {}
         terms, annotations, _ = inject(job, Snapshot([every_job, *self.BASE[1:], self.TOPOLOGY]))
-        assert [one["podAffinityTerm"]["topologyKey"] for one in terms["Worker"]] == [RACK]
-        assert annotations == {}
+        assert (keys_of(terms), annotations) == ([RACK], {})
 
     def test_job_with_claims_gets_the_annotation_only_if_all_flavors_have_a_topology(self):
         """The quota for claims is not predicted."""
@@ -330,7 +321,6 @@ def test_job_name_that_is_not_a_label_gets_no_affinity(name):
     assert inject(job)[0] == {}
 
 
-HOST = "kubernetes.io/hostname"
 GPU_NODES = [node(f"gpu-{index}", {HOST: f"gpu-{index}", RACK: "r1"}, **{GPU: "8"}) for index in range(4)]
 FOUR_GPU_NODES = Snapshot(GPU_NODES)
 
@@ -372,5 +362,4 @@ APART = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": HOST
 )
 def test_workers_that_fit_on_one_node_get_the_host_as_first_key(job, settings, keys):
     terms, _, _ = inject(job, FOUR_GPU_NODES, **settings)
-    topology_keys = [each["podAffinityTerm"]["topologyKey"] for each in terms.get("Worker", ())]
-    assert topology_keys == keys
+    assert keys_of(terms) == keys

@@ -1,12 +1,12 @@
 import pytest
 
-from tests.support.injecting import PATHS, Example, hold, inject, mpijob, only, pod_spec
+from tests.support.injecting import PATHS, Example, hold, inject, only
 from tests.support.kueue_objects import cluster_queue, config, local_queue, namespace
+from tests.support.waiting_jobs import READINESS, waiting_job
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
 
 ID = "worker-readiness"
-KEY = "training.openshift.io/worker-readiness"
 QUEUE = {"kueue.x-k8s.io/queue-name": "q"}
 POLICY = "/spec/launcherCreationPolicy"
 PROBE = f"{PATHS['Worker']}/spec/containers/0/readinessProbe"
@@ -18,22 +18,10 @@ def probe(port=22):
     return {"tcpSocket": {"port": port}, "periodSeconds": 5, "timeoutSeconds": 5}
 
 
-def job(*, annotation=None, labels=None, worker=None, launcher=None, policy="AtStartup", **spec):
-    """`worker` and `launcher` are fields of the first containers; `policy` is `launcherCreationPolicy`."""
-    pods = {}
-    for role, fields in (("worker", worker), ("launcher", launcher)):
-        pods[role] = {"spec": pod_spec()}
-        pods[role]["spec"]["containers"][0] |= fields or {}
-    annotations = {} if annotation is None else {KEY: annotation}
-    return mpijob(
-        metadata={"annotations": annotations, "labels": labels or {}}, launcherCreationPolicy=policy, **pods, **spec
-    )
-
-
 PORT = {"port": 22}
 ON = {"enabled": True}
 SHOWN = {"ports": [{"containerPort": 22}]}
-EXAMPLE = Example(job=job(worker=SHOWN), settings=ON)
+EXAMPLE = Example(job=waiting_job(worker=SHOWN), settings=ON)
 
 
 def note(port=22):
@@ -54,38 +42,45 @@ def note(port=22):
     ],
 )
 def test_probe_and_creation_policy_are_injected_together(fields, settings, port):
-    added, notes = inject(ID, job(**fields), **ON, **settings)
+    added, notes = inject(ID, waiting_job(**fields), **ON, **settings)
     assert added == {PROBE: probe(port), POLICY: WAIT}
     assert notes == note(port)
 
 
-def test_probe_or_creation_policy_of_the_user_stays():
-    assert inject(ID, job(worker={"readinessProbe": OWN}), **ON) == (
-        {POLICY: WAIT},
-        [f"added launcherCreationPolicy: {WAIT}"],
-    )
-    assert inject(ID, job(policy=WAIT), **ON, **PORT) == (
-        {PROBE: probe()},
-        ["added a readiness probe on port 22 to the workers"],
-    )
-    assert inject(ID, job(policy=WAIT, worker={"readinessProbe": OWN}), **ON) == ({}, [])
-    own = {"readinessProbe": OWN, "command": ["/start.sh"]}
-    assert inject(ID, job(worker=own), **ON)[0] == {POLICY: WAIT}, "with a probe of the user the port is not needed"
+OWN_PROBE = {"readinessProbe": OWN}
 
 
 @pytest.mark.parametrize(
-    ("fields", "settings"),
+    ("fields", "settings", "added", "notes"),
     [
-        ({"policy": "Later"}, PORT),
-        ({"policy": ""}, PORT),
-        ({"run_policy": {"suspend": True}}, PORT),
-        ({"labels": QUEUE}, PORT),
-        ({"run_policy": {"schedulingPolicy": {}}}, PORT),
-        ({"run_policy": {"schedulingPolicy": {"minAvailable": 3}}}, PORT),
+        ({"worker": OWN_PROBE}, {}, {POLICY: WAIT}, [f"added launcherCreationPolicy: {WAIT}"]),
+        # With a probe of the user, the port is not needed.
+        (
+            {"worker": {**OWN_PROBE, "command": ["/start.sh"]}},
+            {},
+            {POLICY: WAIT},
+            [f"added launcherCreationPolicy: {WAIT}"],
+        ),
+        ({"policy": WAIT}, PORT, {PROBE: probe()}, ["added a readiness probe on port 22 to the workers"]),
+        ({"policy": WAIT, "worker": OWN_PROBE}, {}, {}, []),
     ],
 )
-def test_nothing_is_injected_if_the_operator_cannot_wait(fields, settings):
-    assert inject(ID, job(**fields), **(ON | settings)) == ({}, [])
+def test_probe_or_creation_policy_of_the_user_stays(fields, settings, added, notes):
+    assert inject(ID, waiting_job(**fields), **ON, **settings) == (added, notes)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"policy": "Later"},
+        {"policy": ""},
+        {"run_policy": {"suspend": True}},
+        {"labels": QUEUE},
+        {"run_policy": {"schedulingPolicy": {}}},
+    ],
+)
+def test_nothing_is_injected_if_the_operator_cannot_wait(fields):
+    assert inject(ID, waiting_job(**fields), **ON, **PORT) == ({}, [])
 
 
 @pytest.mark.parametrize(
@@ -99,22 +94,22 @@ def test_nothing_is_injected_if_the_operator_cannot_wait(fields, settings):
     ],
 )
 def test_unknown_port_is_reported(fields, settings):
-    caution = f'sshd\'s port is unknown: declare it in ports, or set {KEY}: "2222"'
-    assert inject(ID, job(**fields), **(ON | settings)) == ({}, [caution])
+    caution = f'sshd\'s port is unknown: declare it in ports, or set {READINESS}: "2222"'
+    assert inject(ID, waiting_job(**fields), **(ON | settings)) == ({}, [caution])
 
 
 def test_unknown_port_is_not_reported_if_the_launcher_itself_waits():
-    fields = job()
-    launcher = fields["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
+    job = waiting_job()
+    launcher = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
     launcher["initContainers"] = [{"name": "wait-for-workers", "image": "x"}]
-    assert inject(ID, fields, **ON) == ({}, [])
+    assert inject(ID, job, **ON) == ({}, [])
 
 
 @pytest.mark.parametrize("worker", [None, {"replicas": 0}, {"replicas": 1}, {"replicas": 1, "template": {"spec": {}}}])
 def test_job_without_workers_stays_unchanged(worker):
-    other = job()
-    other["spec"]["mpiReplicaSpecs"]["Worker"] = worker
-    assert inject(ID, other, **ON, **PORT) == ({}, [])
+    job = waiting_job()
+    job["spec"]["mpiReplicaSpecs"]["Worker"] = worker
+    assert inject(ID, job, **ON, **PORT) == ({}, [])
 
 
 def test_job_that_an_earlier_injection_suspended_stays_unchanged():
@@ -122,7 +117,7 @@ def test_job_that_an_earlier_injection_suspended_stays_unchanged():
     view = Snapshot([config(), namespace("team"), cluster_queue("cq"), local_queue("q", "cq", namespace="team")])
     policy = pipelines.load_policy(None)
     queued = (*only("kueue-queue").injections, *only(ID, **ON).injections)
-    decision = hold(job(worker=SHOWN), pipelines.Policy(policy.document, (), queued), view=view)
+    decision = hold(waiting_job(worker=SHOWN), pipelines.Policy(policy.document, (), queued), view=view)
     assert set(decision.authors) == {"kueue-queue"}
 
 
@@ -135,4 +130,4 @@ def test_job_that_an_earlier_injection_suspended_stays_unchanged():
     ],
 )
 def test_job_that_kueue_itself_may_queue_stays_unchanged(objects):
-    assert inject(ID, job(worker=SHOWN), view=Snapshot(objects), **ON) == ({}, [])
+    assert inject(ID, waiting_job(worker=SHOWN), view=Snapshot(objects), **ON) == ({}, [])

@@ -34,7 +34,7 @@ def by_claim(*requests: Json, classes: tuple[Json, ...] = (), **more: Any) -> De
 
 
 @pytest.mark.parametrize(
-    ("requests", "least", "most", "asked"),
+    ("requests", "least", "most", "requested"),
     [
         ([exactly()], 1, 1, 1),
         ([exactly(count=4)], 4, 4, 4),
@@ -59,9 +59,9 @@ def by_claim(*requests: Json, classes: tuple[Json, ...] = (), **more: Any) -> De
         ([], 0, 0, 0),
     ],
 )  # fmt: skip
-def test_devices_of_a_claim_template(requests: list[Json], least: int, most: int | None, asked: int) -> None:
+def test_devices_of_a_claim_template(requests: list[Json], least: int, most: int | None, requested: int) -> None:
     classes = (device_class("rdma.example.com"), device_class("other"))
-    assert by_claim(*requests, classes=classes) == Devices(least, most, asked, by_claim=(least, most) != (0, 0))
+    assert by_claim(*requests, classes=classes) == Devices(least, most, requested, by_claim=(least, most) != (0, 0))
 
 
 def test_claims_are_added_to_extended_resources_and_counted_each_time_they_are_named() -> None:
@@ -102,12 +102,8 @@ def test_extended_resource_is_an_accelerator_if_its_class_is() -> None:
     assert devices(fast).least == 0
     assert devices(fast, device_class("gpu.nvidia.com", "example.com/fast")).least == 3
     assert devices(fast, device_class("nic.example.com", "example.com/fast")).least == 0
-    implicit = {
-        "Worker.template.spec.containers.0.resources": {
-            "limits": {"deviceclass.resource.kubernetes.io/gpu.nvidia.com": 5}
-        }
-    }
-    assert devices(implicit) == Devices(5, 5, 5)
+    limits = {"limits": {"deviceclass.resource.kubernetes.io/gpu.nvidia.com": 5}}
+    assert devices({"Worker.template.spec.containers.0.resources": limits}) == Devices(5, 5, 5)
 
 
 def test_asterisk_in_a_resource_name_is_escaped() -> None:

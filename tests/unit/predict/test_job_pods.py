@@ -51,7 +51,7 @@ def test_launcher_and_workers() -> None:
     ],
 )
 def test_roles(changes: Json, roles: list[str]) -> None:
-    assert [each.role for each in pods(changes)] == roles
+    assert [group.role for group in pods(changes)] == roles
 
 
 def test_defaults_of_the_namespace() -> None:
@@ -66,17 +66,17 @@ def test_defaults_of_the_namespace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "requests", "certain"),
-    [("kata", "1250m", True), ("gone", "1", True), ("", "1", True)],
+    ("name", "requests"),
+    [("kata", "1250m"), ("gone", "1"), ("", "1")],
 )
-def test_overhead_of_the_runtime_class(name: str, requests: str, certain: bool) -> None:
+def test_overhead_of_the_runtime_class(name: str, requests: str) -> None:
     launcher, worker = pods({LAUNCHER_CLASS: name})
-    assert (shown(launcher.requests)["cpu"], launcher.certain) == (requests, certain)
+    assert (shown(launcher.requests)["cpu"], launcher.certain) == (requests, True)
     assert shown(worker.requests)["cpu"] == "16"
 
 
 def test_pods_are_uncertain_if_limit_ranges_or_the_runtime_class_are_unknown() -> None:
-    assert [each.certain for each in pods(view=NothingKnown())] == [False, False]
+    assert [group.certain for group in pods(view=NothingKnown())] == [False, False]
     launcher, worker = pods({LAUNCHER_CLASS: "kata"}, view=Snapshot([FREE]))
     assert (launcher.certain, worker.certain) == (False, True)
 

@@ -24,13 +24,13 @@ def test_cluster_without_nodes_is_unknown() -> None:
 
 
 def test_all_nodes_together() -> None:
+    tainted = ["gpu:NoSchedule", "b:NoSchedule"]
     nodes = [
-        node(
-            "a", {"zone": "x", "own": "a"}, ["gpu:NoSchedule", "b:NoSchedule"], kubelet="v1.33.1", cpu="1", **{GPU: "8"}
-        ),
+        node("a", {"zone": "x", "own": "a"}, tainted, kubelet="v1.33.1", cpu="1", **{GPU: "8"}),
         node("b", {"rack": "y"}, ["gpu:NoSchedule"], kubelet="v1.9.3+k3s1", **{GPU: "0", "amd.com/gpu": "4"}),
         node("c", {}, ["c:NoSchedule"], kubelet="kwok", cpu="1"),
     ]
+    largest = {"cpu": "96", "memory": "1Ti", GPU: "8", "amd.com/gpu": "4"}
     assert all_nodes(Snapshot(nodes)) == AllNodes(
         labels=frozenset({"zone", "own", "rack"}),
         taints={
@@ -38,10 +38,7 @@ def test_all_nodes_together() -> None:
             "amd.com/gpu": (Taint("gpu", "", "NoSchedule"),),
         },
         kubelet=(1, 33),
-        most={
-            name: quantity.parse(amount)
-            for name, amount in {"cpu": "96", "memory": "1Ti", GPU: "8", "amd.com/gpu": "4"}.items()
-        },
+        most={name: quantity.parse(amount) for name, amount in largest.items()},
         by_karpenter=False,
         on_cri_o=False,
     )
@@ -66,24 +63,21 @@ class TestOfNames:
 
     def test_result_is_recomputed_when_a_group_is_added_or_removed(self) -> None:
         contents: Contents[str, str] = Contents(lambda record: record[0])
-        made: list[list[object]] = []
+        calls: list[list[object]] = []
 
-        def make(names: Any) -> int:
-            made.append(sorted(names))
-            return len(made)
+        def number_of_calls(names: Any) -> int:
+            calls.append(sorted(names))
+            return len(calls)
 
         results = []
-        for change in (
-            lambda: contents.put("k1", "a1"),
-            lambda: contents.put("k2", "a2"),
-            lambda: contents.put("k2", "b2"),
-            lambda: contents.put("k2", "b3"),
-            lambda: contents.remove("k1"),
-        ):
-            change()
-            results.append(of_names(contents.groups, make))
+        for key, record in (("k1", "a1"), ("k2", "a2"), ("k2", "b2"), ("k2", "b3"), ("k1", None)):
+            if record is None:
+                contents.remove(key)
+            else:
+                contents.put(key, record)
+            results.append(of_names(contents.groups, number_of_calls))
         assert results == [1, 1, 2, 2, 3]
-        assert made == [["a"], ["a", "b"], ["b"]]
+        assert calls == [["a"], ["a", "b"], ["b"]]
 
     def test_mapping_without_a_cache(self) -> None:
         assert of_names({"a": {}, "b": {}}, sorted) == ["a", "b"]

@@ -25,7 +25,7 @@ AS_WORKER = "spec.runLauncherAsWorker"
 GANG = "spec.runPolicy.schedulingPolicy"
 SLOTS = "spec.slotsPerWorker"
 COMMAND = "Launcher.template.spec.containers.0.command"
-ASK = "Request quota increase from administrator"
+REQUEST_QUOTA = "Request quota increase from administrator"
 
 
 def job(workers: int, gpus: int = 2, **more: Any) -> Json:
@@ -61,9 +61,9 @@ def suggested(decision: Decision) -> list[str]:
         (job(2, 8, **{SLOTS: 1}), {}, 8, "Reduce GPUs per worker to 4 (8 GPUs total)"),
         (job(2, 8), {"slots": {"min": 8}}, 8, "Reduce GPUs per worker to 4 (8 GPUs total)"),
         (job(2, 8), {"gpus": {"min": 4}}, 8, "Reduce GPUs per worker to 4 and slotsPerWorker to 4 (8 GPUs total)"),
-        (job(2, 8), {"gpus": {"min": 8}}, 8, f"{ASK}: 2 workers, the fewest allowed here, do not fit"),
+        (job(2, 8), {"gpus": {"min": 8}}, 8, f"{REQUEST_QUOTA}: 2 workers, the fewest allowed here, do not fit"),
         (job(2, 8), {"gpus": {"min": 8}, "worker-count": {"min": 1}}, 8, "Reduce worker count to 1 (8 GPUs total)"),
-        (job(2, 8), {}, 1, f"{ASK}: 2 workers, the fewest allowed here, do not fit"),
+        (job(2, 8), {}, 1, f"{REQUEST_QUOTA}: 2 workers, the fewest allowed here, do not fit"),
         # twenty workers would fit the quota
         (job(30), {"tier": {"maxWorkers": 8}}, 40, "Reduce worker count to 8 (16 GPUs total)"),
         (job(30), {"tier": {"maxGpus": 12}}, 40, "Reduce worker count to 6 (12 GPUs total)"),
@@ -91,24 +91,26 @@ def test_suggestion_to_wait_for_other_jobs() -> None:
     suggestions = suggested(decide(job(4, 8), {}, of_team({GPUS: 8}, {GPUS: 8})))
     assert suggestions == [
         "Reduce GPUs per worker to 2 and slotsPerWorker to 2 (8 GPUs total), and wait for existing jobs to complete",
-        ASK,
+        REQUEST_QUOTA,
     ]
 
 
 def test_no_smaller_size_is_suggested_if_it_does_not_reduce_the_shortage() -> None:
     assert suggested(decide(job(2, 8), {}, of_team({"requests.cpu": 20}))) == [
-        f"{ASK}: 2 workers, the fewest allowed here, do not fit"
+        f"{REQUEST_QUOTA}: 2 workers, the fewest allowed here, do not fit"
     ]
+
+
+def bounds(low: st.SearchStrategy[int], more: st.SearchStrategy[int]) -> st.SearchStrategy[Json]:
+    return st.builds(lambda low, more: {"min": low, "max": low + more}, low, more)
 
 
 SETTINGS = st.fixed_dictionaries(
     {
-        "worker-count": st.builds(
-            lambda low, more: {"min": low, "max": low + more}, st.integers(1, 4), st.integers(0, 9)
-        ),
-        "gpus": st.builds(lambda low, more: {"min": low, "max": low + more}, st.integers(0, 4), st.integers(0, 9)),
+        "worker-count": bounds(st.integers(1, 4), st.integers(0, 9)),
+        "gpus": bounds(st.integers(0, 4), st.integers(0, 9)),
         "tier": st.fixed_dictionaries({}, optional={"maxWorkers": st.integers(2, 9), "maxGpus": st.integers(0, 40)}),
-        "slots": st.builds(lambda low, more: {"min": low, "max": low + more}, st.integers(0, 2), st.integers(1, 6)),
+        "slots": bounds(st.integers(0, 2), st.integers(1, 6)),
     }
 )
 JOBS = st.builds(
@@ -149,7 +151,7 @@ def test_suggested_size_is_admitted_by_all_rules(changes: Json, rules: Json, har
         steps = re.findall(r"(worker count|GPUs per worker|slotsPerWorker|minAvailable) to (\d+)", advice)
         if not steps:
             return
-        resized = changes | {SET_TO[what]: int(number) for what, number in steps}
+        resized = changes | {SET_TO[field]: int(number) for field, number in steps}
         waited = of_team({GPUS: hard}) if "wait for existing" in advice else view
         after = {finding.rule for finding in decide(resized, rules, waited).denied}
         assert after <= {finding.rule for finding in before.denied} - {"resource-quota"}
@@ -168,26 +170,18 @@ def test_suggested_size_is_admitted_by_all_rules(changes: Json, rules: Json, har
 )
 def test_suggestion_for_a_queue(workers: int, gpus: int, rules: Json, nominal: int, fixes: list[str]) -> None:
     quotas = {"cpu": 9999, "memory": "9Ti", "nvidia.com/gpu": nominal}
-    objects = [
-        config(),
-        namespace("team"),
-        local_queue("q", "behind", namespace="team"),
-        cluster_queue("behind", {"plain": quotas}),
-    ]
+    queue = local_queue("q", "behind", namespace="team")
+    objects = [config(), namespace("team"), queue, cluster_queue("behind", {"plain": quotas})]
     changes = job(workers, gpus) | {"metadata.labels": {"kueue.x-k8s.io/queue-name": "q"}}
-    suggestions = [each.violation.fix for each in decide(changes, rules, *objects).warned if each.rule == "ever-fits"]
-    assert suggestions == fixes
+    findings = decide(changes, rules, *objects).warned
+    assert [finding.violation.fix for finding in findings if finding.rule == "ever-fits"] == fixes
 
 
 @pytest.mark.parametrize(
     ("changes", "rules", "fixes"),
     [
         (job(1), {"worker-count": {"min": 4}}, ["Set replicas to 4 or more."]),
-        (
-            job(1, 8),
-            {"tier": {"maxGpus": 8}},
-            ["Set replicas to 2 or more, with 4 GPUs or fewer in each."],
-        ),
+        (job(1, 8), {"tier": {"maxGpus": 8}}, ["Set replicas to 2 or more, with 4 GPUs or fewer in each."]),
         (
             {"Worker": REMOVE, COMMAND: ["mpirun", "train"]},
             {"worker-count": {"min": 3}},

@@ -37,78 +37,54 @@ def reach(name: str, *objects: Json) -> int:
     return within_reach(view, record, RED)
 
 
+ROOT, LEFT, RIGHT = group("root"), group("left", 10, "root"), group("right", 10, "root")
 OTHER = group("unrelated", 99)  # a snapshot without any Cohort counts as one in which cohorts are unknown
 
-CASES: list[tuple[str, list[Json], Mapping[str, int]]] = [
-    ("alone", [queue("a", 0), queue("b", 5)], {"a": 0, "b": 5_000}),
-    (
-        "keeps a tenth",
+CASES: dict[str, tuple[list[Json], Mapping[str, int]]] = {
+    "alone": ([queue("a", 0), queue("b", 5)], {"a": 0, "b": 5_000}),
+    "keeps a tenth": (
         [queue("a", 10, "c"), queue("b", (10, None, 9), "c"), group("c", 10)],
         {"a": 29_000, "b": 30_000},
     ),
-    ("quota of the cohort", [queue("a", 10, "c"), group("c", 10)], {"a": 20_000}),
-    (
-        "neither borrows nor lends",
+    "quota of the cohort": ([queue("a", 10, "c"), group("c", 10)], {"a": 20_000}),
+    "neither borrows nor lends": (
         [queue("a", 10, "c"), queue("b", (10, 0, 0), "c"), group("c", 10)],
         {"a": 20_000, "b": 10_000},
     ),
-    (
-        "limits",
+    "limits": (
         [queue("a", 10, "c"), queue("b", (10, 2, None), "c"), queue("d", (10, None, 5), "c"), group("c", 10)],
         {"a": 35_000, "b": 12_000, "d": 40_000},
     ),
-    (
-        "a tree",
-        [
-            queue("a", 10, "left"),
-            queue("b", (10, None, 0), "right"),
-            group("root"),
-            group("left", 10, "root"),
-            group("right", 10, "root"),
-        ],
+    "a tree": (
+        [queue("a", 10, "left"), queue("b", (10, None, 0), "right"), ROOT, LEFT, RIGHT],
         {"a": 30_000, "b": 40_000},
     ),
-    (
-        "a tree with borrowing limits",
+    "a tree with borrowing limits": (
         [
-            queue("a", 10, "left"),
-            queue("b", (10, 5, None), "left"),
-            queue("d", 10, "right"),
-            group("left", (10, 5, None), "root"),
-            group("right", 10, "root"),
+            *(queue("a", 10, "left"), queue("b", (10, 5, None), "left"), queue("d", 10, "right")),
+            *(group("left", (10, 5, None), "root"), RIGHT),
         ],
         {"a": 35_000, "b": 15_000, "d": 50_000},
     ),
-    (
-        "a tree with lending limits",
+    "a tree with lending limits": (
         [
-            queue("a", (10, None, 5), "left"),
-            queue("b", 10, "left"),
-            queue("d", 0, "right"),
-            queue("e", 0, "root"),
-            group("left", (0, None, 5), "root"),
-            group("right", 0, "root"),
+            *(queue("a", (10, None, 5), "left"), queue("b", 10, "left"), queue("d", 0, "right"), queue("e", 0, "root")),
+            *(group("left", (0, None, 5), "root"), group("right", 0, "root")),
         ],
         {"a": 20_000, "b": 15_000, "d": 5_000, "e": 5_000},
     ),
-    ("a cohort without object", [queue("a", 1, "c"), queue("b", 2, "c"), OTHER], {"a": 3_000, "b": 3_000}),
-    ("a parent without object", [queue("a", 1, "c"), queue("b", 2, "p"), group("c", 4, "p")], {"a": 7_000}),
-    ("beyond 64 bits", [queue("a", "9E", "c"), queue("b", "9E", "c"), OTHER], {"a": UNLIMITED}),
-]
+    "a cohort without object": ([queue("a", 1, "c"), queue("b", 2, "c"), OTHER], {"a": 3_000, "b": 3_000}),
+    "a parent without object": ([queue("a", 1, "c"), queue("b", 2, "p"), group("c", 4, "p")], {"a": 7_000}),
+    "beyond 64 bits": ([queue("a", "9E", "c"), queue("b", "9E", "c"), OTHER], {"a": UNLIMITED}),
+}
 
 
-@pytest.mark.parametrize(("objects", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+@pytest.mark.parametrize(("objects", "expected"), CASES.values(), ids=CASES)
 def test_reach_is_the_capacity_in_kueues_tests(objects: list[Json], expected: Mapping[str, int]) -> None:
     assert {name: reach(name, *objects) for name in expected} == expected
 
 
-@pytest.mark.parametrize(
-    "objects",
-    [
-        pytest.param([group("c", 1, "d"), group("d", 1, "c")], id="a cycle"),
-        pytest.param([], id="cohorts unknown"),
-    ],
-)
+@pytest.mark.parametrize("objects", [[group("c", 1, "d"), group("d", 1, "c")], []], ids=["a cycle", "cohorts unknown"])
 def test_reach_is_unlimited_if_cohorts_are_unknown_or_cyclic(objects: list[Json]) -> None:
     assert reach("a", queue("a", 1, "c"), *objects) == UNLIMITED
 
@@ -165,20 +141,20 @@ class _Queues:
 @PROPERTY
 @given(trees(), trees())
 def test_reach_after_changes_equals_reach_of_the_current_queues(before: list[Json], after: list[Json]) -> None:
-    cohorts = [each for each in (*before, *after) if each["kind"] == "Cohort"]
-    later = [each for each in after if each["kind"] == "ClusterQueue"]
+    cohorts = [manifest for manifest in (*before, *after) if manifest["kind"] == "Cohort"]
+    earlier, later = (
+        {item["metadata"]["name"]: item for item in tree if item["kind"] == "ClusterQueue"} for tree in (before, after)
+    )
     live = _Queues(*cohorts)
-    for each in before:
-        if each["kind"] == "ClusterQueue":
-            live.put(each)
-            live.reach(each["metadata"]["name"])
-    for each in later:
-        live.put(each)
-    for gone in live.contents.records.keys() - {each["metadata"]["name"] for each in later}:
-        live.contents.remove(gone)
-    for each in later:
-        name = each["metadata"]["name"]
-        assert live.reach(name) == reach(name, *cohorts, *later)
+    for name, manifest in earlier.items():
+        live.put(manifest)
+        live.reach(name)
+    for manifest in later.values():
+        live.put(manifest)
+    for removed in earlier.keys() - later.keys():
+        live.contents.remove(removed)
+    for name in later:
+        assert live.reach(name) == reach(name, *cohorts, *later.values())
 
 
 def test_quota_that_a_cohort_lends_is_cached() -> None:

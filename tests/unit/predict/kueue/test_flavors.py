@@ -34,7 +34,7 @@ def affinity(*terms: list[Json]) -> Json:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
-def asks(key: str, operator: str, *values: str) -> Json:
+def term(key: str, operator: str, *values: str) -> Json:
     return {"key": key, "operator": operator, "values": list(values)}
 
 
@@ -47,11 +47,11 @@ H100 = flavor("f", {PRODUCT: "H100", "size": "80"})
     [
         (PLAIN, {}),
         (PLAIN, {"nodeSelector": {PRODUCT: "A100"}}),
-        (PLAIN, {"affinity": affinity([asks(PRODUCT, "In", "A100")])}),
+        (PLAIN, {"affinity": affinity([term(PRODUCT, "In", "A100")])}),
         (H100, {"nodeSelector": {PRODUCT: "H100", "other": "x"}}),
-        (H100, {"affinity": affinity([asks(PRODUCT, "In", "A100")], [asks("other", "In", "x")])}),
-        (H100, {"affinity": affinity([asks(PRODUCT, "In", "A100")], [asks(PRODUCT, "Exists")])}),
-        (H100, {"affinity": affinity([asks(PRODUCT, "NotIn", "A100"), asks("size", "Gt", "79")])}),
+        (H100, {"affinity": affinity([term(PRODUCT, "In", "A100")], [term("other", "In", "x")])}),
+        (H100, {"affinity": affinity([term(PRODUCT, "In", "A100")], [term(PRODUCT, "Exists")])}),
+        (H100, {"affinity": affinity([term(PRODUCT, "NotIn", "A100"), term("size", "Gt", "79")])}),
         (H100, {"affinity": {"nodeAffinity": {}}}),
         (flavor("f", nodeTaints=[GPU_TAINT]), {"tolerations": [TOLERATION]}),
         (flavor("f", nodeTaints=[GPU_TAINT]), {"tolerations": [GPU_TAINT]}),
@@ -64,40 +64,31 @@ def test_pods_fit_the_flavor(manifest: Json, spec: Json) -> None:
     assert mismatch(template(**spec), record(manifest)) is None
 
 
-AFFINITY = "flavor f doesn't match node affinity"
+SELECTOR_MISMATCH = (TemplatePart.NODE_SELECTOR, "flavor f doesn't match node affinity")
+AFFINITY_MISMATCH = (TemplatePart.NODE_AFFINITY, "flavor f doesn't match node affinity", "")
+SPOT_MISMATCH = (TemplatePart.TOLERATIONS, "untolerated taint spot:NoExecute in flavor f", "")
+GPU_MISMATCH = (
+    TemplatePart.TOLERATIONS,
+    "untolerated taint nvidia.com/gpu=present:NoSchedule in flavor f",
+    "Tolerate nvidia.com/gpu.",
+)
 
 
 @pytest.mark.parametrize(
     ("manifest", "spec", "expected"),
     [
-        (H100, {"nodeSelector": {PRODUCT: "A100"}}, (TemplatePart.NODE_SELECTOR, AFFINITY, f"Use {PRODUCT}: H100.")),
-        (H100, {"nodeSelector": {PRODUCT: "A100", "size": "40"}}, (TemplatePart.NODE_SELECTOR, AFFINITY, "")),
-        (H100, {"affinity": affinity([asks(PRODUCT, "In", "A100")])}, (TemplatePart.NODE_AFFINITY, AFFINITY, "")),
-        (
-            H100,
-            {"affinity": affinity([asks("size", "Lt", "80"), asks("o", "Exists")])},
-            (TemplatePart.NODE_AFFINITY, AFFINITY, ""),
-        ),
-        (H100, {"affinity": affinity([asks(PRODUCT, "DoesNotExist")])}, (TemplatePart.NODE_AFFINITY, AFFINITY, "")),
+        (H100, {"nodeSelector": {PRODUCT: "A100"}}, (*SELECTOR_MISMATCH, f"Use {PRODUCT}: H100.")),
+        (H100, {"nodeSelector": {PRODUCT: "A100", "size": "40"}}, (*SELECTOR_MISMATCH, "")),
+        (H100, {"affinity": affinity([term(PRODUCT, "In", "A100")])}, AFFINITY_MISMATCH),
+        (H100, {"affinity": affinity([term("size", "Lt", "80"), term("o", "Exists")])}, AFFINITY_MISMATCH),
+        (H100, {"affinity": affinity([term(PRODUCT, "DoesNotExist")])}, AFFINITY_MISMATCH),
         (
             flavor("f", nodeTaints=[GPU_TAINT]),
             {"tolerations": [{**GPU_TAINT, "value": "absent"}, {**TOLERATION, "effect": "NoExecute"}]},
-            (
-                TemplatePart.TOLERATIONS,
-                "untolerated taint nvidia.com/gpu=present:NoSchedule in flavor f",
-                "Tolerate nvidia.com/gpu.",
-            ),
+            GPU_MISMATCH,
         ),
-        (
-            flavor("f", nodeTaints=[SPOT_TAINT, GPU_TAINT]),
-            {},
-            (TemplatePart.TOLERATIONS, "untolerated taint spot:NoExecute in flavor f", ""),
-        ),
-        (
-            flavor("f", {"a": "b"}, nodeTaints=[SPOT_TAINT]),
-            {"nodeSelector": {"a": "c"}},
-            (TemplatePart.TOLERATIONS, "untolerated taint spot:NoExecute in flavor f", ""),
-        ),
+        (flavor("f", nodeTaints=[SPOT_TAINT, GPU_TAINT]), {}, SPOT_MISMATCH),
+        (flavor("f", {"a": "b"}, nodeTaints=[SPOT_TAINT]), {"nodeSelector": {"a": "c"}}, SPOT_MISMATCH),
     ],
 )
 def test_pods_do_not_fit_the_flavor(manifest: Json, spec: Json, expected: tuple[TemplatePart, str, str]) -> None:

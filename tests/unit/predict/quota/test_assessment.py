@@ -1,6 +1,6 @@
 """The assessment of a job and the reservation for an admitted job, with different cluster objects.
 
-Promised are the amounts that the other jobs of the namespace will still use.
+Promised amounts are those that the other jobs of the namespace will still use.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.quota_scopes import PodTraits
 from webhook.cluster.snapshot import Snapshot
-from webhook.cluster.view import NotingView
+from webhook.cluster.view import ClusterView, NotingView
 from webhook.kit.context import Context
 from webhook.predict.quota.assessment import Assessment, assess, reservation_of
 
@@ -23,7 +23,7 @@ SUSPENDED = {"spec.runPolicy.suspend": True}
 GPUS = quota({"requests.nvidia.com/gpu": 32})
 
 
-def context(view: Snapshot, **fields: Any) -> Context:
+def context(view: ClusterView, **fields: Any) -> Context:
     return Context(namespace="team-a", view=view, **fields)
 
 
@@ -32,10 +32,16 @@ def reservation(changes: Json, view: Snapshot, **fields: Any) -> Any:
     return reservation_of(job, ctx)
 
 
+def assessed(changes: Json, view: ClusterView, **fields: Any) -> Assessment:
+    assessment = assess(defaulted(changed(changes)), context(view, **fields))
+    assert assessment is not None
+    return assessment
+
+
 def test_reservation_has_all_pods_of_the_job() -> None:
     reserved = reservation({}, cluster(GPUS, *pods("u1", 4)))
     assert (reserved.uid, reserved.name) == ("u1", "train")
-    assert [(each.role, each.count) for each in reserved.pods] == [(LAUNCHER, 1), (WORKER, 4)]
+    assert [(pods.role, pods.count) for pods in reserved.pods] == [(LAUNCHER, 1), (WORKER, 4)]
     [charge] = reserved.pods[1].charges
     assert charge.usage["requests.nvidia.com/gpu"] == 2 * quantity.NANO
     assert charge.traits == PodTraits()
@@ -44,9 +50,7 @@ def test_reservation_has_all_pods_of_the_job() -> None:
 
 def test_train_jobs_are_not_read_if_no_reservation_is_for_one() -> None:
     view = NotingView(cluster(GPUS, *pods("u1", 4)))
-    assessment = assess(defaulted(changed({})), Context(namespace="team-a", view=view))
-    assert assessment is not None
-    assert assessment.promised.keys() == {"q"}
+    assert assessed({}, view).promised.keys() == {"q"}
     assert view.unknown.isdisjoint({"train-job-pods", "trainjobs"})
 
 
@@ -76,21 +80,11 @@ def test_nothing_is_reserved_if_quotas_are_unknown() -> None:
     assert reservation({}, Snapshot([])) is None
 
 
-def assessed(changes: Json, view: Snapshot) -> Assessment:
-    assessment = assess(defaulted(changed(changes)), context(view))
-    assert assessment is not None
-    return assessment
-
-
 def test_promises_include_defaults_and_overhead_for_other_jobs() -> None:
     bare = {"Worker.template.spec.containers.0.resources": {}, "Worker.template.spec.runtimeClassName": "kata"}
     other = changed(bare | {"metadata.name": "a", "metadata.uid": "a", "Worker.replicas": 3})
-    kata = {
-        "apiVersion": "node.k8s.io/v1",
-        "kind": "RuntimeClass",
-        "metadata": {"name": "kata"},
-        "overhead": {"podFixed": {"memory": "1Gi"}},
-    }
+    kata = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "kata"}}
+    kata |= {"overhead": {"podFixed": {"memory": "1Gi"}}}
     view = cluster(quota({"memory": "9Ti"}), limit_range(namespace="team-a", memory="2Gi"), kata, other)
     assert assessed({}, view).promised == {"q": {"memory": quantity.parse("10Gi")}}
 
@@ -109,15 +103,10 @@ class TestDeadJobs:
         assert [*dead.promised.values()] == [{}]
 
     def test_update_that_revives_a_job_is_assessed_as_a_whole(self) -> None:
-        before = changed({**self.DEAD, "metadata.uid": "u1"})
-        ctx = context(cluster(GPUS), operation="UPDATE", old=defaulted(before))
-        assessment = assess(defaulted(changed({"metadata.uid": "u1"})), ctx)
-        assert assessment is not None
-        assert assessment.before is None, "the dead job used no quota"
-        running = changed({"metadata.uid": "u1", **self.DEAD, "status": {"conditions": [{"type": "Created"}]}})
-        assessment = assess(
-            defaulted(changed({"metadata.uid": "u1"})),
-            context(cluster(GPUS), operation="UPDATE", old=defaulted(running)),
-        )
-        assert assessment is not None
-        assert assessment.before is not None
+        def before(**status: Any) -> Any:
+            """The assessed use of the job before the update."""
+            old = defaulted(changed({"metadata.uid": "u1", **self.DEAD, **status}))
+            return assessed({"metadata.uid": "u1"}, cluster(GPUS), operation="UPDATE", old=old).before
+
+        assert before() is None, "the dead job used no quota"
+        assert before(status={"conditions": [{"type": "Created"}]}) is not None

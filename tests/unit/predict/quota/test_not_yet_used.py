@@ -55,7 +55,7 @@ def pod(index: int, role: str, *, uid: str = "u", name: str = "") -> Owned:
 
 def existing(made: dict[str, int], *, uid: str = "u") -> Pods:
     created = [pod(index, role, uid=uid) for role, count in made.items() for index in range(count)]
-    return Group({("ns", each.name): each for each in created})
+    return Group({("ns", owned.name): owned for owned in created})
 
 
 def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "") -> dict[str, int]:
@@ -87,13 +87,13 @@ def test_only_the_larger_of_two_reservations_with_one_name_is_promised() -> None
 
 
 @pytest.mark.parametrize("sizes", [(1, 4), (4, 1)])
-@pytest.mark.parametrize("known", [[], [MPIJobRecord("ns", "job-u", "u", pods=(PodsRecord(WORKER, 3, SHAPE),))]])
-def test_only_the_larger_of_two_updates_is_promised(sizes: tuple[int, int], known: list[MPIJobRecord]) -> None:
+@pytest.mark.parametrize("records", [[], [MPIJobRecord("ns", "job-u", "u", pods=(PodsRecord(WORKER, 3, SHAPE),))]])
+def test_only_the_larger_of_two_updates_is_promised(sizes: tuple[int, int], records: list[MPIJobRecord]) -> None:
     """Either update may be stored, or neither. All pods have the same size."""
     updates = [
         Reservation("u", "job-u", (ReservedPods(WORKER, 3, (Charge(PodTraits(), {"cpu": size}),)),)) for size in sizes
     ]
-    jobs = group(known)
+    jobs = group(records)
 
     def taken(*reservations: Reservation) -> dict[str, int]:
         loads = promised(
@@ -109,7 +109,7 @@ def test_only_the_larger_of_two_updates_is_promised(sizes: tuple[int, int], know
     assert taken(*updates) == {"cpu": 12}
     assert taken(updates[0]) == {"cpu": 3 * sizes[0]}
     smaller = Reservation("u", "job-u", (ReservedPods(WORKER, 3, ()),))
-    assert taken(smaller) == ({"cpu": 3} if known else {})
+    assert taken(smaller) == ({"cpu": 3} if records else {})
 
 
 @pytest.mark.parametrize(

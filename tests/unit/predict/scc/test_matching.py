@@ -9,7 +9,7 @@ import lzma
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -22,15 +22,10 @@ from webhook.predict.scc.matching import Rejection, fill, rejections
 HERE = Path(__file__).parent
 
 
-def reserved() -> Ranges:
-    result = ranges(RESERVED)
-    assert result is not None
-    return result
-
-
+NAMESPACE = cast("Ranges", ranges(RESERVED))
 CONSTRAINTS = {
-    scc.name: in_namespace(scc, reserved())
-    for scc in in_order(msgspec.convert(each, SecurityContextConstraints) for each in DEFAULT_SCCS)
+    scc.name: in_namespace(scc, NAMESPACE)
+    for scc in in_order(msgspec.convert(manifest, SecurityContextConstraints) for manifest in DEFAULT_SCCS)
 }
 
 
@@ -80,11 +75,11 @@ def test_results_and_assigned_contexts_equal_openshifts() -> None:
     for number, verdict in enumerate(verdicts()):
         template = convert({"spec": verdict["spec"]})
         filled = {name: fill(scc, template) for name, scc in CONSTRAINTS.items()}
-        rejected = {name: list(rejections(CONSTRAINTS[name], each)) for name, each in filled.items()}
+        rejected = {name: list(rejections(CONSTRAINTS[name], pod)) for name, pod in filled.items()}
         assert [name for name, violations in rejected.items() if not violations] == verdict["accepted"], number
         for name, messages in verdict["refused"].items():
-            assert {each.detail for each in rejected[name]} == details(messages), (number, name)
-            ours = placed([in_their_words(each) for each in rejected[name]])
+            assert {rejection.detail for rejection in rejected[name]} == details(messages), (number, name)
+            ours = placed([in_their_words(rejection) for rejection in rejected[name]])
             assert ours == placed(messages), (number, name)
         if "assigned" in verdict:
             assert filled["restricted-v2"] == assigned(verdict), number
