@@ -4,13 +4,13 @@ The folder of a job names its subject. NAME.outcome next to NAME.yaml has the ve
 cluster and in each namespace of tests/corpus/cluster.yaml.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from tests.support.corpus_subjects import INTRODUCTION, SUBJECTS
 from tests.support.paths import DOCS, ROOT
 from webhook.api import crd_schema, yaml
 from webhook.cli import files, job_check
@@ -93,8 +93,10 @@ def jobs() -> tuple[Job, ...]:
 
 
 def page() -> str:
-    """The text of the page about the corpus."""
-    return "\n".join(_lines()) + "\n"
+    """The page about the corpus: tests/corpus/page.md with a table for each `<!-- jobs: FOLDER -->`, then causes.md."""
+    template, causes = ((CORPUS / name).read_text(encoding="utf-8") for name in ("page.md", "causes.md"))
+    text = re.sub(r"<!-- jobs: (.+) -->", lambda mark: "\n".join(_table(mark[1])), template)
+    return f"<!-- Written by `{COMMAND}` out of tests/corpus: changes here are lost. -->\n{text}{causes}"
 
 
 def write() -> None:
@@ -147,16 +149,6 @@ def _injected(verdict: Verdict) -> dict[str, list[tuple[str, str]]]:
         place = str(operation["path"]).removeprefix("/spec/mpiReplicaSpecs")
         found.setdefault(author, []).append((place, yaml.dump_inline(operation["value"])))
     return found
-
-
-def _lines() -> Iterator[str]:
-    yield f"<!-- Written by `{COMMAND}` out of tests/corpus: changes here are lost. -->"
-    yield INTRODUCTION
-    for folder, subject in SUBJECTS.items():
-        yield f"\n## {subject.title}\n"
-        yield f"{subject.real}\n\n{subject.ours}\n"
-        yield from _table(folder)
-    yield (CORPUS / "causes.md").read_text(encoding="utf-8").rstrip()
 
 
 def _table(folder: str) -> Iterator[str]:
