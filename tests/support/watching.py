@@ -38,8 +38,6 @@ THINGS: Kind[str, Thing] = Kind("things", "/apis/example.com/v1/things", key=by_
 
 @dataclass
 class World:
-    """A watch with its API server, connection, log and clock."""
-
     api: FakeApi
     connection: Connection
     time: Time = field(default_factory=Time)
