@@ -32,17 +32,17 @@ def main() -> None:
     """Measure and print. The exit code is 1 if a server gave a wrong answer."""
     arguments = parse()
     progress = Progress()
-    found, problems, failed = [f"{this_machine().summary}."], list[str](), False
+    tables, problems, failed = [f"{this_machine()}."], list[str](), False
     with ends_in_words():
         if "servers" in arguments.only:
             rows = throughput.measure(arguments, progress)
-            found.append(throughput.tables(rows))
+            tables.append(throughput.tables(rows))
             problems, failed = [*report.problems(rows)], any(row.errors for row in rows)
         if "latency" in arguments.only:
-            found.append(added_latency.measure(arguments, progress))
+            tables.append(added_latency.measure(arguments, progress))
         if "start" in arguments.only:
-            found.append(start.measure(progress))
-    text = "\n\n".join(found)
+            tables.append(start.measure(progress))
+    text = "\n\n".join(tables)
     if arguments.output:
         arguments.output.parent.mkdir(parents=True, exist_ok=True)
         arguments.output.write_text(f"{text}\n")

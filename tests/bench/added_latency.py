@@ -25,6 +25,7 @@ from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.process import ControlPlaneError
 from tests.controlplane.progress import Progress
+from tests.support.installation import hooks
 from tests.support.installation.load import ADMITTED, Client
 
 NONE: Final = "none"
@@ -50,28 +51,10 @@ class Place:
 
 
 def configurations(place: Place, ca: bytes) -> Iterator[dict[str, Any]]:
-    rule = {
-        "apiGroups": ["kubeflow.org"],
-        "apiVersions": ["v2beta1"],
-        "operations": ["CREATE"],
-        "resources": ["mpijobs"],
-    }
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": place.namespace}}
     for kind, url in place.hooks.items():
-        hook = {
-            "name": f"{kind.lower()}.bench.example.com",
-            "admissionReviewVersions": ["v1"],
-            "sideEffects": "NoneOnDryRun",
-            "timeoutSeconds": 10,
-            "clientConfig": {"url": url, "caBundle": base64.b64encode(ca).decode()},
-            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": place.namespace}},
-            "rules": [rule],
-        }
-        yield {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": f"{kind}WebhookConfiguration",
-            "metadata": {"name": place.namespace},
-            "webhooks": [hook],
-        }
+        client = {"url": url, "caBundle": base64.b64encode(ca).decode()}
+        yield hooks.configuration(kind, place.namespace, client, hooks.MPIJOBS, namespaceSelector=selector)
 
 
 def needed(namespace: str) -> Iterator[dict[str, Any]]:
@@ -90,10 +73,10 @@ def install(cluster: Cluster, places: Sequence[Place], ca: bytes) -> None:
     broken = [Place(label=f"{kind} broken", hooks={kind: BROKEN}) for kind in ("Validating", "Mutating")]
     priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "training"}}
     cluster.apply(
-        [priority | {"value": 1}, *(each for place in (*places, *broken) for each in needed(place.namespace))]
+        [priority | {"value": 1}, *(made for place in (*places, *broken) for made in needed(place.namespace))]
     )
     # The API server loads configurations in order: once it calls the last hook, it calls all hooks.
-    cluster.apply([each for place in (*places, *broken) for each in configurations(place, ca)])
+    cluster.apply([made for place in (*places, *broken) for made in configurations(place, ca)])
     client = Client(cluster.kubeconfig)
     for place in broken:
         cluster.wait_for(f"hooks of {place.label}", lambda place=place: create(client, place)[0] != ADMITTED)
@@ -128,7 +111,6 @@ def in_turns(cluster: Cluster, places: Sequence[Place], rounds: int) -> dict[str
 
 
 def table(times: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, ...]]:
-    """The headings and a line for each hook."""
     yield "hooks", "creations", "p50 ms", "p99 ms", "p50 added", "p99 added"
     without = times[NONE]
     for label, taken in times.items():

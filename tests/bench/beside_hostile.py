@@ -28,8 +28,6 @@ HOOKS = ("validate-mpijob", "mutate-mpijob")
 
 
 class Client:
-    """A client with one connection."""
-
     def __init__(self, server: Server, ca: Path) -> None:
         context = ssl.create_default_context(cafile=ca)
         self._connection = http.client.HTTPSConnection(server.address, context=context, timeout=30)
@@ -73,18 +71,18 @@ def main() -> int:
     parser.add_argument("--shape", default="", help="measure only shapes with this text in their name")
     parser.add_argument("--lines", type=int, default=10, help="number of lines in the table")
     chosen = parser.parse_args()
-    print(this_machine().summary)
-    found = []
+    print(this_machine())
+    rows = []
     with tempfile.TemporaryDirectory() as folder, Servers(Path(folder), core=0) as servers:
         server = servers.service("hostile")
         for name in (name for name in SHAPES if chosen.shape in name):
             own, others = beside(server, servers.ca, largest(SHAPES[name], BYTES), chosen.seconds)
-            found.append((own[-1], name, own[len(own) // 2], others[-1]))
-    found.sort(reverse=True)
+            rows.append((own[-1], name, own[len(own) // 2], others[-1]))
+    rows.sort(reverse=True)
     print(f"{'beside':24}{'most ms':>9}{'median ms':>11}{'hostile ms':>12}")
-    for most, name, median, hostile in found[: chosen.lines]:
+    for most, name, median, hostile in rows[: chosen.lines]:
         print(f"{name:24}{most:>9.0f}{median:>11.1f}{hostile:>12.0f}")
-    return int(found[0][0] > chosen.most)
+    return int(rows[0][0] > chosen.most)
 
 
 if __name__ == "__main__":

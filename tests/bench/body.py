@@ -3,39 +3,31 @@
 import copy
 import json
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from tests.bench.managed_fields import managed_fields
 from tests.support.jobs import body
+from tests.support.paths import EXAMPLES
 from webhook.admission import pipelines
 from webhook.api import review
 from webhook.api.yaml import load_all
 from webhook.cluster.view import NothingKnown
-from webhook.policy.in_force import Policy
 
-EXAMPLE = Path(__file__).parents[2] / "manifests" / "examples" / "horovod-gpu.yaml"
+_EXAMPLE = load_all((EXAMPLES / "horovod-gpu.yaml").read_text())[0]
 JOBS = 100
 """Jobs of different teams, sizes and arguments in the files of reviews."""
 MARK = "987654321"
 """The load generator replaces this text by the number of the request, in names of jobs and data."""
+_POLICY = pipelines.load_policy(None)
 CREATED = "2026-03-02T09:30:00Z"
 # The defaults of the CRD's schema, which the API server sets before it calls webhooks.
-SPEC_DEFAULTS = {
+_SPEC_DEFAULTS = {
     "launcherCreationPolicy": "AtStartup",
     "mpiImplementation": "OpenMPI",
     "runLauncherAsWorker": False,
     "slotsPerWorker": 1,
     "sshAuthMountPath": "/root/.ssh",
 }
-RUN_POLICY_DEFAULTS = {"suspend": False}
-
-
-@cache
-def _example() -> dict[str, Any]:
-    example: dict[str, Any] = load_all(EXAMPLE.read_text())[0]
-    return example
 
 
 def user_job(number: int, run: str = MARK) -> dict[str, Any]:
@@ -43,7 +35,7 @@ def user_job(number: int, run: str = MARK) -> dict[str, Any]:
 
     `number` selects the namespace and size. `run` is part of the job's name, images, paths and arguments.
     """
-    job = copy.deepcopy(_example())
+    job: dict[str, Any] = copy.deepcopy(_EXAMPLE)
     job["metadata"] |= {"name": f"resnet-{run}", "namespace": f"team-{number:04}"}
     job["metadata"]["labels"] |= {"app.kubernetes.io/part-of": "image-models", "cost-centre": f"{4000 + number}"}
     for replica in job["spec"]["mpiReplicaSpecs"].values():
@@ -104,20 +96,18 @@ def _furnish(template: dict[str, Any], run: str) -> None:
 
 
 def with_crd_defaults(job: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of `job` with the defaults of the CRD's schema."""
     defaulted = copy.deepcopy(dict(job))
-    spec = SPEC_DEFAULTS | defaulted["spec"]
-    spec["runPolicy"] = RUN_POLICY_DEFAULTS | spec.get("runPolicy", {})
+    spec = _SPEC_DEFAULTS | defaulted["spec"]
+    spec["runPolicy"] = {"suspend": False} | spec.get("runPolicy", {})
     return defaulted | {"spec": spec}
 
 
 def mutate_bodies() -> bytes:
-    """JOBS lines, each with a mutating review of a different job."""
+    """JOBS lines, each with a review of a different job."""
     return b"".join(mutate_body(user_job(number)) + b"\n" for number in range(JOBS))
 
 
 def validate_bodies() -> bytes:
-    """JOBS lines, each with a validating review of a different job."""
     return b"".join(validate_body(user_job(number)) + b"\n" for number in range(JOBS))
 
 
@@ -136,18 +126,13 @@ def mutate_body(job: Mapping[str, Any]) -> bytes:
     return _review(defaulted)
 
 
-@cache
-def _default_policy() -> Policy:
-    return pipelines.load_policy(None)
-
-
 def validate_body(job: Mapping[str, Any]) -> bytes:
     """The request of the validating hook: with this service's changes and the uid of the API server.
 
     The managedFields are the same as in the mutating review, because the API server updates them later.
     """
     request = review.decode(mutate_body(job))
-    decision = pipelines.mutate(request, policy=_default_policy(), view=NothingKnown())
+    decision = pipelines.mutate(request, policy=_POLICY, view=NothingKnown())
     if decision.document is None:
         raise ValueError(f"the job of the benchmarks was not mutated: {decision.skipped}")
     changed = decision.document
@@ -170,8 +155,8 @@ def _review(job: Mapping[str, Any]) -> bytes:
     }
     options = {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"}
     options |= {"fieldManager": "kubectl-create", "fieldValidation": "Strict"}
-    asked = {"uid": _uid("9000"), "requestKind": kind, "requestResource": resource, "userInfo": user}
-    return body(json.loads(json.dumps(job, sort_keys=True)), options=options, **asked)
+    fields = {"uid": _uid("9000"), "requestKind": kind, "requestResource": resource, "userInfo": user}
+    return body(json.loads(json.dumps(job, sort_keys=True)), options=options, **fields)
 
 
 def _uid(kind: str) -> str:

@@ -14,6 +14,7 @@ from tests.bench.body import CREATED, user_job, with_crd_defaults
 from tests.bench.managed_fields import managed_fields
 from tests.controlplane.nodes import gpu_nodes
 from tests.support.loopback import ENDING, served
+from tests.support.object_api import kubeconfig as write_kubeconfig
 from webhook.api.mpijob import API_VERSION
 from webhook.cluster.resource import WatchedPlace
 from webhook.cluster.resources import watched_resources
@@ -55,24 +56,16 @@ def kubeconfig(folder: Path, size: Size) -> Iterator[Path]:
 
     The API server runs until the block ends.
     """
-    found = {place: listed for place, listed in collections(size).items() if not place[0].endswith(ABSENT)}
+    by_path = {place: listed for place, listed in collections(size).items() if not place[0].endswith(ABSENT)}
     configmaps = policies(PLACES[WatchedPlace.OWN])
-    found[configmaps.path, configmaps.label_selector] = 0, lambda _: b""
-    with served(_application(found), shutdown_timeout=0.1) as url:
-        named: dict[str, dict[str, Any]] = {
-            "clusters": {"cluster": {"server": url}},
-            "users": {"user": {}},
-            "contexts": {"context": {"cluster": "it", "user": "it"}},
-        }
-        written = {kind: [{"name": "it", **value}] for kind, value in named.items()}
-        path = folder / f"{size.jobs}-jobs.kubeconfig"
-        path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "it", **written}))
-        yield path
+    by_path[configmaps.path, configmaps.label_selector] = 0, lambda _: b""
+    with served(_application(by_path), shutdown_timeout=0.1) as url:
+        yield write_kubeconfig(folder / f"{size.jobs}-jobs.kubeconfig", url)
 
 
-def _application(found: dict[tuple[str, str], Listed]) -> web.Application:
+def _application(by_path: dict[tuple[str, str], Listed]) -> web.Application:
     async def handle(request: web.Request) -> web.StreamResponse:
-        count, make = found.get((request.path, request.query.get("labelSelector", "")), (-1, bytes))
+        count, make = by_path.get((request.path, request.query.get("labelSelector", "")), (-1, bytes))
         if count < 0:
             return web.json_response({"kind": "Status", "code": 404, "message": "not found"}, status=404)
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
@@ -94,12 +87,12 @@ def _application(found: dict[tuple[str, str], Listed]) -> web.Application:
 def collections(size: Size) -> dict[tuple[str, str], Listed]:
     """All objects, by the path and label selector of their collection."""
     made = objects(size)
-    found = {}
+    by_path = {}
     for resource in watched_resources():
         if resource.name in made:
             path = resource.path(resource.api_versions[0], PLACES[resource.place] if resource.place else "")
-            found[path, resource.label_selector] = made[resource.name]
-    return found
+            by_path[path, resource.label_selector] = made[resource.name]
+    return by_path
 
 
 def objects(size: Size) -> dict[str, Listed]:
@@ -124,7 +117,7 @@ def objects(size: Size) -> dict[str, Listed]:
         "jobs": child("-launcher"),
         "services": child(""),
         "configmaps": (jobs + 2 * teams, lambda index: config_map(index, size)),
-        "nodes": (max(1, jobs // 2), node_json),
+        "nodes": (max(1, jobs // 2), lambda index: _node(index % 40).replace(b"gpu-0", f"gpu-{index}".encode())),
         "resourcequotas": teams_own("team", spec={"hard": HARD}, status={"hard": HARD, "used": USED}),
         "limitranges": teams_own("bounds", spec={"limits": [{"type": "Container", "max": {"cpu": "96"}}]}),
         "localqueues": teams_own("training", spec={"clusterQueue": "cq-0"}),
@@ -193,7 +186,7 @@ def encode(name: str, namespace: str = "", **fields: Any) -> bytes:
 
 def job_json(number: int, namespace: str) -> bytes:
     """A stored job. There are twenty variants with different requests."""
-    return _replaced(_job(number % 20), number, namespace)
+    return _job(number % 20).replace(b"NUMBER", str(number).encode()).replace(b"NAMESPACE", namespace.encode())
 
 
 @cache
@@ -225,12 +218,9 @@ def _child(number: int, name: str, size: Size, **labels: str) -> bytes:
 def _pod(index: int, size: Size) -> bytes:
     """A worker or the launcher of a running job. Jobs with even numbers are running."""
     running, pod = divmod(index, WORKERS + 1)
-    number = 2 * running
-    if pod < WORKERS:
-        role = {"training.kubeflow.org/job-role": "worker"}
-        return _child(number, f"job-{number}-worker-{pod}", size, **role)
-    role = {"training.kubeflow.org/job-role": "launcher"}
-    return _child(number, f"job-{number}-launcher-x7k2p", size, **role)
+    role, suffix = ("worker", f"worker-{pod}") if pod < WORKERS else ("launcher", "launcher-x7k2p")
+    labels = {"training.kubeflow.org/job-role": role}
+    return _child(2 * running, f"job-{2 * running}-{suffix}", size, **labels)
 
 
 def config_map(index: int, size: Size) -> bytes:
@@ -247,23 +237,15 @@ def claim(index: int, namespace: str) -> bytes:
     return encode(("data", "checkpoints")[index % 2], namespace, spec=spec, status={"phase": "Bound"})
 
 
-def node_json(number: int) -> bytes:
-    """A node with its images and conditions. There are forty variants."""
-    return _node(number % 40).replace(b"gpu-0", f"gpu-{number}".encode())
-
-
 @cache
 def _node(variant: int) -> bytes:
+    """A node with its images and conditions."""
     (node,) = gpu_nodes(1, zone=f"zone-{variant % 4}", product=f"GPU-{variant % 10}", cpu=96 + variant)
     images = [
         {"names": [f"registry.example.com/image-{index}@sha256:{'0' * 64}"], "sizeBytes": 1} for index in range(50)
     ]
     status = {**node["status"], "images": images, "conditions": [{"type": "Ready", "status": "True"}] * 5}
     return json.dumps({"metadata": {**node["metadata"], "resourceVersion": "7"}, "status": status}).encode()
-
-
-def _replaced(data: bytes, number: int, namespace: str) -> bytes:
-    return data.replace(b"NUMBER", str(number).encode()).replace(b"NAMESPACE", namespace.encode())
 
 
 def pages(count: int, make: Callable[[int], bytes], start: int, limit: int) -> Iterator[bytes]:

@@ -73,14 +73,14 @@ def costliest(name: str, job: dict[str, Any], views: dict[str, ClusterView]) -> 
 
 def _milliseconds(hook: Hook, data: bytes, view: ClusterView) -> float:
     began = time.process_time()
-    asked = review.decode(data)
-    decide = partial(pipelines.decide, hook, asked, policies=POLICIES, view=view, today=date.min)
+    request = review.decode(data)
+    decide = partial(pipelines.decide, hook, request, policies=POLICIES, view=view, today=date.min)
     policy = POLICIES.for_any_namespace()
     try:
         decision = limited(decide, review_handler._seconds(hook))
     except TooExpensive:
-        decision = review_handler._too_expensive(hook, asked, policy, view)
-    review.encode(decision.response(asked.uid))
+        decision = review_handler._too_expensive(hook, request, policy, view)
+    review.encode(decision.response(request.uid))
     return (time.process_time() - began) * 1000
 
 
@@ -108,11 +108,11 @@ def main(arguments: list[str] | None = None) -> int:
     empty, full = clusters()
     views: dict[str, ClusterView] = {"nothing known": Snapshot(empty), "a cluster": Snapshot(full)}
     costliest("the first review costs more", SHAPES["env"](100), views)
-    found = [costliest(name, job, views) for name, job in jobs(chosen.bytes) if chosen.shape in name]
-    found.sort(key=lambda each: -each.milliseconds)
-    lines = [(t.shape, t.review, f"{t.megabytes:.1f}", f"{t.milliseconds:,.0f}") for t in found[: chosen.lines]]
+    reviews = [costliest(name, job, views) for name, job in jobs(chosen.bytes) if chosen.shape in name]
+    reviews.sort(key=lambda taken: -taken.milliseconds)
+    lines = [(t.shape, t.review, f"{t.megabytes:.1f}", f"{t.milliseconds:,.0f}") for t in reviews[: chosen.lines]]
     print(text([("shape", "costliest review", "MB", "ms of processor"), *lines], left=2))
-    return 1 if found and found[0].milliseconds > chosen.most else 0
+    return 1 if reviews and reviews[0].milliseconds > chosen.most else 0
 
 
 if __name__ == "__main__":

@@ -3,35 +3,17 @@
 import os
 import platform
 import sys
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 
-@dataclass(frozen=True, kw_only=True)
-class Machine:
-    """Facts about the machine that a reader of the figures needs."""
-
-    processor: str
-    cores: int
-    versions: dict[str, str]
-
-    @property
-    def summary(self) -> str:
-        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
-        return f"{self.cores} cores of {self.processor}, {versions}"
-
-
-def this_machine() -> Machine:
-    """Query the kernel and the interpreter."""
+def this_machine() -> str:
+    """The cores, the processor and the versions, which a reader of the figures needs."""
     lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines())
     processor = next((value.strip() for name, _, value in lines if name.strip() == "model name"), platform.machine())
-    versions = {name: version(name) for name in ("aiohttp", "uvloop", "msgspec")}
-    return Machine(
-        processor=processor,
-        cores=os.cpu_count() or 1,
-        versions={"Linux": platform.release().partition("-")[0], "Python": platform.python_version(), **versions},
-    )
+    versions = {"Linux": platform.release().partition("-")[0], "Python": platform.python_version()}
+    versions |= {name: version(name) for name in ("aiohttp", "uvloop", "msgspec")}
+    return ", ".join([f"{os.cpu_count()} cores of {processor}", *map(" ".join, versions.items())])
 
 
 def busy_seconds() -> float:

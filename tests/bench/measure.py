@@ -1,6 +1,5 @@
 """One measurement: the load generator against one server, for some seconds."""
 
-import argparse
 import json
 import resource
 import subprocess
@@ -9,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from tests.bench.body import MARK
 from tests.bench.machine import busy_seconds
@@ -62,27 +61,17 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Generator:
-    """The load generator on a `core`. It measures for `seconds`, after the same load for `warmup` seconds."""
+    """The load generator on a `core`. It measures for `seconds`, after a warm-up with the same load."""
 
     program: Path
     ca: Path
     core: int
     connections: int
     seconds: float
-    warmup: float
 
-    @classmethod
-    def wanted(cls, arguments: argparse.Namespace, *, program: Path, ca: Path, core: int) -> Self:
-        """A generator with the options of the command line."""
-        seconds = arguments.seconds
-        return cls(
-            program=program,
-            ca=ca,
-            core=core,
-            connections=arguments.connections,
-            seconds=seconds,
-            warmup=min(1, seconds),
-        )
+    @property
+    def warmup(self) -> float:
+        return min(1, self.seconds)
 
     def run(self, server: Server, load: Load) -> Sample:
         """Measure. Raises ControlPlaneError if the load generator fails."""

@@ -6,6 +6,7 @@ from typing import Any, Final
 from tests.bench.body import JOBS, MARK, user_job
 from tests.controlplane.cluster import Cluster
 from tests.support.jobs import body
+from tests.support.namespaces import namespace
 from tests.support.pod_security.pods import COMPLIANT
 from webhook.predict.pod_security.labels import PREFIX
 
@@ -40,6 +41,4 @@ def _pod(number: int) -> dict[str, Any]:
 
 def label_namespace(cluster: Cluster) -> None:
     """Create the namespace of all requests, with the enforced level."""
-    labels = {PREFIX + "enforce": "restricted"}
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
-    cluster.kubectl("create", "-f", "-", stdin=namespace)
+    cluster.kubectl("create", "-f", "-", stdin=namespace(NAMESPACE, **{f"{PREFIX}enforce": "restricted"}))

@@ -32,7 +32,6 @@ class Row:
     memory: float
 
     def median(self, value: Callable[[Sample], float]) -> float:
-        """The median of `value` over the rounds."""
         return median(value(sample) for sample in self.samples)
 
     @property
@@ -45,24 +44,20 @@ class Row:
 class Budget:
     """A goal and the measured value. With `at_least` the value must be at least the goal, otherwise at most."""
 
-    what: str
+    name: str
     goal: float
     now: float
     unit: str = ""
     at_least: bool = False
 
     @property
-    def met(self) -> bool:
-        """Whether the measured value meets the goal."""
-        return self.now >= self.goal if self.at_least else self.now < self.goal
-
-    @property
     def cells(self) -> tuple[str, str, str, str]:
         """The cells of the table: name, goal, measured value, verdict."""
+        met = self.now >= self.goal if self.at_least else self.now < self.goal
         sign = ">=" if self.at_least else "<"
         digits = 2 if self.goal <= 1 else 1
         unit = f" {self.unit}" if self.unit else ""
-        return self.what, f"{sign} {self.goal:g}{unit}", f"{self.now:.{digits}f}{unit}", "met" if self.met else "missed"
+        return self.name, f"{sign} {self.goal:g}{unit}", f"{self.now:.{digits}f}{unit}", "met" if met else "missed"
 
 
 def ratio(row: Row, yardstick: Row) -> float:
@@ -95,19 +90,19 @@ def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
 
 def budgets(rows: Sequence[Row]) -> Iterator[Budget]:
     """The budgets for which there are rows."""
-    found = {(row.server, row.rate): row for row in rows}
+    by_load = {(row.server, row.rate): row for row in rows}
     for hook, goal in zip(HOOKS, (0.30, 0.45), strict=True):
-        now = ratio(found[hook, None], found[YARDSTICK, None])
-        yield Budget(what=f"{hook}: requests/s of Go's", goal=goal, now=now, at_least=True)
-    if (OPA, None) in found:
-        now = ratio(found["validate", None], found[OPA, None])
-        yield Budget(what="validate: requests/s of OPA's with ten rules", goal=1.5, now=now, at_least=True)
+        now = ratio(by_load[hook, None], by_load[YARDSTICK, None])
+        yield Budget(name=f"{hook}: requests/s of Go's", goal=goal, now=now, at_least=True)
+    if (OPA, None) in by_load:
+        now = ratio(by_load["validate", None], by_load[OPA, None])
+        yield Budget(name="validate: requests/s of OPA's with ten rules", goal=1.5, now=now, at_least=True)
     for rate, milliseconds in ((100, 5), (1000, 15)):
         for hook in HOOKS:
-            p99 = found[hook, rate].median(lambda sample: sample.p99)
-            yield Budget(what=f"{hook}: p99 at {rate:,}/s", goal=milliseconds, now=p99, unit="ms")
+            p99 = by_load[hook, rate].median(lambda sample: sample.p99)
+            yield Budget(name=f"{hook}: p99 at {rate:,}/s", goal=milliseconds, now=p99, unit="ms")
     if full := [row.memory for row in rows if row.server.endswith(FULL)]:
-        yield Budget(what="memory with 10,000 cached jobs", goal=150, now=max(full), unit="MiB")
+        yield Budget(name="memory with 10,000 cached jobs", goal=150, now=max(full), unit="MiB")
 
 
 def verdicts(budgets: Iterator[Budget]) -> str:

@@ -3,7 +3,6 @@
 import os
 import socket
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,15 +19,11 @@ LIFETIME = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """A running server. `start_seconds` is the time from its start until it was ready."""
-
     program: Program
     address: str
-    start_seconds: float
 
     @property
     def peak_memory_mib(self) -> float:
-        """The peak resident memory until now."""
         status = Path(f"/proc/{self.program.pid}/status").read_text()
         kib = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))
         return int(kib) / 1024
@@ -64,55 +59,55 @@ class Servers:
 
     def yardstick(self, assets: Assets) -> Server:
         """The Go server that decodes and allows each review."""
-        host, port = "127.0.0.1", free_port()
-        command: list[str | Path] = [assets.allow_server, f"{host}:{port}", self._certificate, self._key]
-        return self._start("allow-server", command, (host, port), lambda: _listens(host, port))
+        address = _free_address()
+        command = [assets.allow_server, address, self._certificate, self._key]
+        return self._start("allow-server", command, address, lambda: _listens(address))
 
     def pod_security(self, assets: Assets, kubeconfig: Path) -> Server:
         """Kubernetes' Pod Security webhook, which reads namespaces from the cluster."""
-        host, port = "127.0.0.1", free_port()
-        command: list[str | Path] = [assets.pod_security_webhook, f"--bind-address={host}", f"--secure-port={port}"]
-        command += [f"--tls-cert-file={self._certificate}", f"--tls-private-key-file={self._key}"]
-        command += [f"--kubeconfig={kubeconfig}", "--cert-dir", self._folder]
-        ready = lambda: responds(f"https://{host}:{port}/readyz", self.ca.read_bytes())  # noqa: E731
-        return self._start("pod-security-webhook", command, (host, port), ready)
+        address = _free_address()
+        host, port = address.split(":")
+        flags = [f"--bind-address={host}", f"--secure-port={port}", f"--kubeconfig={kubeconfig}"]
+        flags += [f"--tls-cert-file={self._certificate}", f"--tls-private-key-file={self._key}"]
+        command = [assets.pod_security_webhook, *flags, f"--cert-dir={self._folder}"]
+        return self._start("pod-security-webhook", command, address, self._responds(f"{address}/readyz"))
 
     def opa(self, program: Path, policy: Path) -> Server:
         """Open Policy Agent with this policy. It logs only errors, like this service."""
-        host, port = "127.0.0.1", free_port()
-        command: list[str | Path] = [program, "run", "--server", "--addr", f"https://{host}:{port}", policy]
-        command += ["--tls-cert-file", self._certificate, "--tls-private-key-file", self._key]
-        command += ["--log-level", "error", "--skip-version-check"]
-        ready = lambda: responds(f"https://{host}:{port}/health", self.ca.read_bytes())  # noqa: E731
-        return self._start("opa", command, (host, port), ready)
+        address = _free_address()
+        command = [program, "run", "--server", f"--addr=https://{address}", policy, "--log-level=error"]
+        command += [f"--tls-cert-file={self._certificate}", f"--tls-private-key-file={self._key}"]
+        command += ["--skip-version-check"]
+        return self._start("opa", command, address, self._responds(f"{address}/health"))
 
     def service(self, name: str, *flags: str | Path, tree: Path = ROOT) -> Server:
         """This project's service with the built-in policy and a log file. `flags` are additional flags of `serve`.
         `tree` is the folder with its code, which may be another revision.
         """
-        host, port, ops = "127.0.0.1", free_port(), f"127.0.0.1:{free_port()}"
-        addresses = ["--listen", f"{host}:{port}", "--ops-listen", ops, "--drain-seconds", "0"]
+        address, ops = _free_address(), _free_address()
+        addresses = ["--listen", address, "--ops-listen", ops, "--drain-seconds", "0"]
         addresses += ["--ssh-keys-ready", "0"]  # otherwise the service would generate keys during the measurement
         certificate = ["--tls-cert", str(self._certificate), "--tls-key", str(self._key)]
-        command: list[str | Path] = [sys.executable, "-P", "-m", "webhook", "serve", *addresses, *certificate, *flags]
+        command = [sys.executable, "-P", "-m", "webhook", "serve", *addresses, *certificate, *flags]
         ready = lambda: responds(f"http://{ops}/readyz")  # noqa: E731
-        return self._start(name, command, (host, port), ready, PYTHONPATH=str(tree))
+        return self._start(name, command, address, ready, PYTHONPATH=str(tree))
+
+    def _responds(self, address: str) -> Callable[[], bool]:
+        return lambda: responds(f"https://{address}", self.ca.read_bytes())
 
     def _start(
         self,
         name: str,
         command: Sequence[str | Path],
-        address: tuple[str, int],
+        address: str,
         ready: Callable[[], bool],
         **environment: str,
     ) -> Server:
-        started = time.monotonic()
         with pinned(self._core):
             program = Program(name, command, log=self._folder / f"{name}.log", env=os.environ | environment)
         self._stack.callback(program.stop, grace=10)
         program.wait_ready(ready)
-        host, port = address
-        return Server(program=program, address=f"{host}:{port}", start_seconds=time.monotonic() - started)
+        return Server(program=program, address=address)
 
 
 @contextmanager
@@ -126,6 +121,11 @@ def pinned(core: int) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _listens(host: str, port: int) -> bool:
-    with socket.create_connection((host, port), timeout=1):
+def _free_address() -> str:
+    return f"127.0.0.1:{free_port()}"
+
+
+def _listens(address: str) -> bool:
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port)), timeout=1):
         return True

@@ -62,18 +62,17 @@ class Commands:
 
 
 def measure(progress: Progress) -> str:
-    """The budgets of both commands."""
     with (
         TemporaryDirectory(prefix="mpijob-bench-") as name,
         kubeconfig(Path(name), Size.of(10)) as small,
     ):
-        commands = Commands(environment.this(progress).python, Path(name))
+        commands = Commands(environment.this(progress), Path(name))
         progress.say(f"Starting `check` and `serve` {RUNS} times each.")
         commands.check()  # the first run compiles the modules
         commands.serve(small)
         check = min(commands.check() for _ in range(RUNS))
         serve = min(commands.serve(small) for _ in range(RUNS))
     return verdicts(
-        Budget(what=what, goal=goal, now=now, unit="s")
-        for what, goal, now in (("check of one file", 0.3, check), ("serve until it is ready", 1.5, serve))
+        Budget(name=name, goal=goal, now=now, unit="s")
+        for name, goal, now in (("check of one file", 0.3, check), ("serve until it is ready", 1.5, serve))
     )

@@ -18,8 +18,8 @@ REVIEWS = [{"request": {"uid": f"uid-{number}"}} for number in range(3)]
 Answer = Callable[[dict[str, Any]], bytes]
 
 
-def reply(body: str, status: str = "200 OK", headers: str = "") -> bytes:
-    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{headers}\r\n{body}".encode()
+def reply(body: str) -> bytes:
+    return f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
 
 
 def allow(review: dict[str, Any]) -> bytes:
@@ -63,7 +63,7 @@ class Server:
                 answer = self.answer(review)
                 writer.write(answer)
                 await writer.drain()
-                if not answer or b"Connection: close" in answer:
+                if not answer:
                     break
         except (asyncio.IncompleteReadError, ConnectionError):
             pass

@@ -39,7 +39,6 @@ class Bench:
     stack: ExitStack
 
     def subjects(self, arguments: argparse.Namespace) -> Subjects:
-        """Every server, in the order of the table."""
         validate = self._load("/?timeout=10s", "validate", body.validate_bodies)
         subjects = {YARDSTICK: (self.servers.yardstick(assets(progress=self.progress)), validate)}
         ours = self._ours()
@@ -98,7 +97,9 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> list[Row]:
         Servers(Path(name), core=server_core) as servers,
         ExitStack() as stack,
     ):
-        generator = Generator.wanted(arguments, program=assets(progress=progress).load, ca=servers.ca, core=load_core)
+        load = assets(progress=progress).load
+        how = {"connections": arguments.connections, "seconds": arguments.seconds}
+        generator = Generator(program=load, ca=servers.ca, core=load_core, **how)
         subjects = Bench(folder=Path(name), servers=servers, progress=progress, stack=stack).subjects(arguments)
         samples = in_turns(subjects, generator, arguments.rounds, progress)
         return [
@@ -120,9 +121,9 @@ def in_turns(
             server, load = subjects[label]
             sample = generator.run(server, replace(load, rate=rate))
             taken.append(sample)
-            wanted = f"{rate:,}/s" if rate else "saturated"
+            pace = f"{rate:,}/s" if rate else "saturated"
             progress.say(
-                f"round {number + 1}  {label:{width}}  {wanted:>9}  {sample.rps:>6,.0f} requests/s"
+                f"round {number + 1}  {label:{width}}  {pace:>9}  {sample.rps:>6,.0f} requests/s"
                 f"  p50 {sample.p50:6.2f}  p99 {sample.p99:6.2f}  p99.9 {sample.p999:6.2f} ms"
                 f"  others {sample.others:.2f} cores" + (f"  {sample.errors} errors" if sample.errors else "")
             )

@@ -66,7 +66,6 @@ class ApiProxy:
             self._abort_open(plurals)
 
     def _abort_open(self, plurals: list[str]) -> None:
-        """Abort the open responses for these kinds."""
         done = threading.Event()
 
         def cancel() -> None:

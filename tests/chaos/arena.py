@@ -28,7 +28,6 @@ REPLICAS = 2
 POLICY_FILE = "chaos-policy.yaml"
 SAMPLE = 10
 """Verdicts of each replica that are checked after a fault. Every reply to the traffic is checked too."""
-MEGABYTE = 2**20
 SYNCED = "mpijob_webhook_cache_synced{"
 SAMPLES = ("process_open_fds ", "mpijob_webhook_tasks ", "process_resident_memory_bytes ", SYNCED)
 PROBES = 0.25
@@ -36,9 +35,7 @@ PROBES = 0.25
 RECOVERY = 180
 """Seconds to wait for a recovery. This is no promise of the service: a busy machine is slow."""
 # How much a healthy replica varies: connections open and close, and the allocator keeps freed memory.
-SPARE_DESCRIPTORS = 24
-SPARE_TASKS = 24
-SPARE_MEMORY = 96 * MEGABYTE
+SPARE = {"descriptors": 24, "tasks": 24, "memory": 96 * 2**20}
 PATH = f"/apis/kubeflow.org/v2beta1/namespaces/{inventory.TEAM}/mpijobs"
 
 
@@ -56,14 +53,14 @@ class Vitals:
 
     def worse_than(self, first: "Vitals") -> str:
         """The values that exceed `first`, as text; empty if there are none."""
-        found = []
-        for name, spare in (("descriptors", SPARE_DESCRIPTORS), ("tasks", SPARE_TASKS), ("memory", SPARE_MEMORY)):
+        worse = []
+        for name, spare in SPARE.items():
             now, then = getattr(self, name), getattr(first, name)
             if now > then + spare:
-                found.append(f"{name}: {now:,} instead of {then:,}")
+                worse.append(f"{name}: {now:,} instead of {then:,}")
         if missing := first.synced - self.synced:
-            found.append(f"unknown: {', '.join(sorted(missing))}")
-        return "; ".join(found)
+            worse.append(f"unknown: {', '.join(sorted(missing))}")
+        return "; ".join(worse)
 
 
 @dataclass
@@ -103,7 +100,6 @@ class Arena:
         return backend
 
     def vitals(self, backend: Backend) -> Vitals:
-        """Read from its metrics."""
         with urllib.request.urlopen(f"{backend.ops_url}/metrics", timeout=30) as response:
             lines = response.read().decode().splitlines()
         # Not with the client library's parser: parsing a whole page takes so long that reviews would be late.
@@ -116,10 +112,10 @@ class Arena:
             synced=frozenset(name for name, number in value.items() if name.startswith(SYNCED) and number),
         )
 
-    def answers_more(self, answers: int = 100) -> None:
-        """Return after `answers` more verdicts of any replica."""
-        enough = self.traffic.tally.answered + answers
-        self._wait(f"{answers} more verdicts", lambda: self.traffic.tally.answered >= enough)
+    def answers_more(self) -> None:
+        """Return after 100 more verdicts of any replica."""
+        enough = self.traffic.tally.answered + 100
+        self._wait("100 more verdicts", lambda: self.traffic.tally.answered >= enough)
 
     def recovers(self, rng: Random) -> None:
         """Return once every replica has recovered. Raises AssertionError for a wrong verdict, TimeoutError after

@@ -16,21 +16,21 @@ MEGABYTE = 2**20
 _ADDRESSES = itertools.count(2)
 
 
-def next_address() -> str:
+def _next_address() -> str:
     number = next(_ADDRESSES)
     return f"127.0.{number // 250}.{number % 250 + 2}"
 
 
 @contextmanager
-def crowd(port: int, count: int, *, of_each: int = 500) -> Iterator[None]:
+def crowd(port: int, count: int) -> Iterator[None]:
     """Start `count` silent connections from several addresses, without waiting for them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with ExitStack() as stack:
         stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         for number in range(count):
-            if number % of_each == 0:
-                address = next_address()
+            if number % 500 == 0:
+                address = _next_address()
             connection = stack.enter_context(socket.socket())
             connection.setblocking(False)
             connection.bind((address, 0))
@@ -43,7 +43,7 @@ def slow_clients(port: int, rng: Random, count: int) -> Iterator[None]:
     """Clients that stop halfway through a header or a body, or that never read a reply."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    address = next_address()
+    address = _next_address()
     large = b"[" * MEGABYTE
     length = str(len(large))
     kinds = (
@@ -66,7 +66,7 @@ def slow_clients(port: int, rng: Random, count: int) -> Iterator[None]:
 def garbage(port: int, rng: Random, count: int) -> Iterator[None]:
     """Bytes that are not TLS, or an aborted or damaged TLS handshake."""
     hello = _client_hello()
-    address = next_address()
+    address = _next_address()
     with ExitStack() as stack:
         for _ in range(count):
             spoiled = bytearray(hello)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from tests.support.hostile import SHAPES
 from tests.support.installation import inventory
-from tests.support.jobs import body
+from tests.support.jobs import body, changed
+from tests.support.policies import HEADER, configmap
 from webhook.admission import pipelines, policy_review
 from webhook.admission.pipelines import Hook
 from webhook.api import review
@@ -22,7 +23,6 @@ from webhook.rules import REGISTRY
 
 HOOKS: tuple[Hook, ...] = ("mutate", "validate")
 LARGEST = 2**20
-HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 # Every rule denies, so that a verdict shows every violation.
 POLICY = HEADER + f"rules: {json.dumps({name: {'action': 'deny'} for name in REGISTRY})}\n"
 HOSTILE_POLICIES = {
@@ -36,8 +36,6 @@ HOSTILE_POLICIES = {
 
 
 class Case(NamedTuple):
-    """A review to send to `path`."""
-
     name: str
     path: str
     body: bytes
@@ -50,9 +48,9 @@ class Offline:
     """Computes verdicts without a service, from the snapshot in `file` and the replicas' policy file."""
 
     def __init__(self, file: Path, policy: Path) -> None:
-        found, errors = files.load([str(file)])
+        manifests, errors = files.load([str(file)])
         assert not errors
-        self._view = Snapshot(manifest.document for manifest in found)
+        self._view = Snapshot(manifest.document for manifest in manifests)
         self._policies = PolicySet(load_file(policy.stem, policy.read_bytes(), policy_model()))
 
     def case(self, name: str, hook: Hook, sent: bytes) -> Case:
@@ -76,17 +74,11 @@ class Offline:
 
     def usual(self) -> list[Case]:
         """Creations and updates of jobs, each job with a reference to a different object. No quota is reserved."""
-        exempt = inventory.full_job(
-            **{
-                "metadata.name": "exempt",
-                "metadata.annotations": {"training.openshift.io/exempt": "worker-count"},
-                "Worker.replicas": 1,
-            }
-        )
-        made = [*inventory.jobs(), exempt]
-        reviews = {job["metadata"]["name"]: body(job, dryRun=True) for job in made}
-        larger = inventory.full_job(**{"metadata.name": "stored", "Worker.replicas": 5})
+        exempt = {"metadata.annotations": {"training.openshift.io/exempt": "worker-count"}, "Worker.replicas": 1}
+        jobs = [*inventory.jobs(), inventory.full_job(**{"metadata.name": "exempt", **exempt})]
+        reviews = {job["metadata"]["name"]: body(job, dryRun=True) for job in jobs}
         old = inventory.full_job(**{"metadata.name": "stored"})
+        larger = changed({"Worker.replicas": 5}, old)
         reviews["update"] = body(larger, old=old, dryRun=True)
         return [self.case(f"{name}, {hook}", hook, sent) for name, sent in reviews.items() for hook in HOOKS]
 
@@ -102,11 +94,8 @@ class Offline:
     def policies(self) -> Iterator[Case]:
         namespaces = list(self._view.all(NAMESPACES).values())  # type: ignore[union-attr]
         for name, text in HOSTILE_POLICIES.items():
-            labels = {"training.openshift.io/mpijob-policy": "true"}
-            metadata = {"name": "hostile", "namespace": inventory.OWN, "labels": labels}
-            configmap = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": text}}
             kind = {"group": "", "version": "v1", "kind": "ConfigMap"}
-            sent = body(configmap, kind=kind)
+            sent = body(configmap("hostile", text), kind=kind)
             request = review.decode(sent)
             verdict = policy_review.verdict_on(
                 request, policies=self._policies, namespaces=namespaces, now=datetime.min.replace(tzinfo=UTC)

@@ -38,9 +38,9 @@ class Clock:
 
 def _library() -> str:
     for attempt in range(2):
-        found = [path for pattern in LIBRARIES for path in Path("/usr").glob(pattern)]
-        if found:
-            return str(found[0])
+        paths = [path for pattern in LIBRARIES for path in Path("/usr").glob(pattern)]
+        if paths:
+            return str(paths[0])
         if not attempt:
             programs.find("faketime", "faketime")
     raise RuntimeError(f"faketime is installed, but its library is not at /usr/{LIBRARIES[0]}")

@@ -112,7 +112,6 @@ def _hostile_jobs(arena: Arena, rng: Random) -> Iterator[None]:
 
 @contextmanager
 def _hostile_policies(arena: Arena, rng: Random) -> Iterator[None]:
-    """Reviews of hostile policies must get the right verdict."""
     assert arena.wrong(_one(arena, rng), list(arena.offline.policies())) == []
     yield
 
@@ -179,7 +178,6 @@ def drawn(rng: Random, most: int) -> list[str]:
 
 @contextmanager
 def together(arena: Arena, rng: Random, names: Sequence[str]) -> Iterator[None]:
-    """All of these faults at once."""
     with ExitStack() as stack:
         for name in names:
             stack.enter_context(FAULTS[name](arena, rng))

@@ -1,6 +1,5 @@
-"""Compares the service's answer, whether a pod gets an API token, with the API server's admission of pods."""
+"""Compares the service's predictions of pods with an API token with the API server's admission of pods."""
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -16,14 +15,8 @@ from webhook.predict.api_token import gets_token
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
-SAID = (None, False, True)
+CHOICES = (None, False, True)
 MOUNTED_AT = "/var/run/secrets/kubernetes.io/serviceaccount"
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("api-token")) as running:
-        yield running
 
 
 async def mounts(api: Client, namespace: str, spec: dict[str, Any]) -> bool:
@@ -31,11 +24,10 @@ async def mounts(api: Client, namespace: str, spec: dict[str, Any]) -> bool:
     pod = {"metadata": {"name": "p"}, "spec": {"containers": containers, **spec}}
     status, reply, _ = await api.send("POST", f"/api/v1/namespaces/{namespace}/pods", pod, **DRY_RUN)
     assert status == 201, reply
-    made = reply["spec"]["containers"][0].get("volumeMounts") or ()
-    return any(mount["mountPath"] == MOUNTED_AT for mount in made)
+    return any(mount["mountPath"] == MOUNTED_AT for mount in reply["spec"]["containers"][0].get("volumeMounts") or ())
 
 
-@pytest.mark.parametrize("of_default", SAID)
+@pytest.mark.parametrize("of_default", CHOICES)
 async def test_pod_gets_a_token_unless_pod_or_account_disables_it(cluster: Cluster, of_default: bool | None) -> None:
     namespace = f"default-{of_default}".lower()
     accounts = [
@@ -45,9 +37,9 @@ async def test_pod_gets_a_token_unless_pod_or_account_disables_it(cluster: Clust
     view = Snapshot(accounts)
     async with client(cluster) as api:
         await api.send("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-        for each in accounts:
-            await api.send("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", each)
-        for field, name, token in product(("serviceAccountName", "serviceAccount"), (None, "quiet", "talks"), SAID):
+        for account in accounts:
+            await api.send("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", account)
+        for field, name, token in product(("serviceAccountName", "serviceAccount"), (None, "quiet", "talks"), CHOICES):
             spec = {field: name, "automountServiceAccountToken": token}
-            found = gets_token(msgspec.convert(spec, PodSpec), view, namespace)
-            assert found is await mounts(api, namespace, spec), spec
+            predicted = gets_token(msgspec.convert(spec, PodSpec), view, namespace)
+            assert predicted is await mounts(api, namespace, spec), spec

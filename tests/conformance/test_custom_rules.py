@@ -34,15 +34,8 @@ LIMITS = f"{CONTAINERS}[0].resources.limits"
 LABELS = "object.metadata.labels"
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    folder = tmp_path_factory.mktemp("custom-rules")
-    with Cluster(controller_manager=False, log_dir=folder) as running:
-        yield running
-
-
 def expressions() -> list[str]:
-    found = [
+    sources = [
         *(f"object.spec.slotsPerWorker {op} {n}"
           for op, n in product(("==", "!=", "<", ">="), (1, 2, 4, "2.0", "1.5"))),
         *(f"{WORKER}.replicas {op} {n}" for op, n in product(("==", "<=", ">", "%2 =="), (0, 2, 4))),
@@ -114,7 +107,7 @@ def expressions() -> list[str]:
               "'baaab'.findAll('a*') == ['', 'aaa', '']",
         )),
     ]  # fmt: skip
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(sources))
 
 
 def jobs() -> Iterator[dict[str, Any]]:
@@ -168,12 +161,10 @@ async def apply(api: Client, number: int, sources: list[str]) -> None:
         "matchConstraints": {"resourceRules": [RULE], "objectSelector": batch},
         "validations": validations,
     }
-    kinds = (("ValidatingAdmissionPolicy", POLICIES, spec),
-             ("ValidatingAdmissionPolicyBinding", BINDINGS,
-              {"policyName": name, "validationActions": ["Warn"]}))  # fmt: skip
-    for kind, path, each in kinds:
-        body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": each}
-        await api.make(path, body)
+    head = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": name}}
+    await api.make(POLICIES, {**head, "kind": "ValidatingAdmissionPolicy", "spec": spec})
+    binding = {"policyName": name, "validationActions": ["Warn"]}
+    await api.make(BINDINGS, {**head, "kind": "ValidatingAdmissionPolicyBinding", "spec": binding})
 
 
 def labelled(job: dict[str, Any], number: int) -> dict[str, Any]:
@@ -195,13 +186,9 @@ def ours(job: dict[str, Any], number: int, sources: list[str]) -> list[bool | No
     name = job["metadata"]["name"]
     kind = {"group": "kubeflow.org", "version": "v2beta1", "kind": "MPIJob"}
     request = {"operation": "CREATE", "name": name, "namespace": "default", "kind": kind, "dryRun": True}
-    found = outcomes(
-        *sources,
-        submitted=labelled(job, number),
-        request=request,
-        namespace_object={"metadata": {"name": "default", "labels": {}}},
-    )
-    return [None if each.fault else each.holds for each in found]
+    namespace = {"metadata": {"name": "default", "labels": {}}}
+    found = outcomes(*sources, submitted=labelled(job, number), request=request, namespace_object=namespace)
+    return [None if outcome.fault else outcome.holds for outcome in found]
 
 
 async def test_values_of_expressions_match_the_api_server(cluster: Cluster) -> None:
@@ -218,15 +205,18 @@ async def test_values_of_expressions_match_the_api_server(cluster: Cluster) -> N
             number, job = pair
             while (expected := await theirs(api, job, number, len(batches[number]))) is None:
                 pass  # a new policy takes effect after a moment
-            found = ours(job, number, batches[number])
             values.extend(expected)
-            for source, theirs_, ours_ in zip(batches[number], expected, found, strict=True):
-                if theirs_ is not ours_:
-                    different.append(f"{source}: API server {theirs_}, service {ours_}, for {job['metadata']['name']}")
+            different.extend(
+                f"{source}: API server {theirs_}, service {ours_}, for {job['metadata']['name']}"
+                for source, theirs_, ours_ in zip(
+                    batches[number], expected, ours(job, number, batches[number]), strict=True
+                )
+                if theirs_ is not ours_
+            )
 
         await at_a_time(product(range(len(batches)), samples), compare)
     assert len(values) >= 500
-    assert min(values.count(each) for each in (True, False, None)) > len(values) / 50
+    assert min(values.count(value) for value in (True, False, None)) > len(values) / 50
     assert different == []
 
 

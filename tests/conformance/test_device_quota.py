@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -27,12 +26,11 @@ EXCEEDED = re.compile(r"exceeded quota: q, requested: (\S+), used: ")
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(cluster: Cluster) -> World:
     """There are no controllers, because they would correct the status of the quota."""
-    with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("device-quota")) as running:
-        made = World(running)
-        asyncio.run(use_up_quota(made))
-        yield made
+    made = World(cluster)
+    asyncio.run(use_up_quota(made))
+    return made
 
 
 async def use_up_quota(world: World) -> None:
@@ -47,7 +45,10 @@ async def use_up_quota(world: World) -> None:
 
 
 def first(*choices: Json) -> Json:
-    return {"name": "r", "firstAvailable": [{"name": f"c{index}", **each} for index, each in enumerate(choices)]}
+    return {
+        "name": "r",
+        "firstAvailable": [{"name": f"c{index}", **alternative} for index, alternative in enumerate(choices)],
+    }
 
 
 def choice(device_class: str = "gpu.nvidia.com", **more: Any) -> Json:
@@ -70,7 +71,7 @@ def choice(device_class: str = "gpu.nvidia.com", **more: Any) -> Json:
     ],
 )
 def test_charges_of_a_claim_template_match_the_api_server(world: World, requests: list[Json]) -> None:
-    named = [{**each, "name": f"r{index}"} for index, each in enumerate(requests)]
+    named = [{**request, "name": f"r{index}"} for index, request in enumerate(requests)]
     template = claim_template("t", *named, namespace=NAMESPACE)
     claim = {"metadata": {"name": "x"}, "spec": template["spec"]["spec"]}
 

@@ -17,7 +17,8 @@ from typing import NamedTuple
 import pytest
 
 from tests.controlplane import kueue
-from tests.controlplane.cluster import Cluster
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.support import kueue_objects
 from tests.support.api_client import client
 from tests.support.jobs import changed
 from tests.support.rare import rare
@@ -56,8 +57,8 @@ SETTINGS = {
     "resources": {"excludeResourcePrefixes": [worlds.EXCLUDED]},
 }
 FIXES = (
-    (re.compile(r"Use (\d+) workers?\."), lambda found: {"Worker.replicas": int(found)}),
-    (re.compile(r"Tolerate (\S+)\."), lambda found: {"ROLE.tolerations": [{"key": found, "operator": "Exists"}]}),
+    (re.compile(r"Use (\d+) workers?\."), lambda workers: {"Worker.replicas": int(workers)}),
+    (re.compile(r"Tolerate (\S+)\."), lambda key: {"ROLE.tolerations": [{"key": key, "operator": "Exists"}]}),
 )
 
 
@@ -69,28 +70,20 @@ class Case(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("kueue")) as running:
-        running.start_kueue(settings=SETTINGS)
-        running.apply(worlds.nodes())
-        running.kubectl("taint", "nodes", "--all", "node.kubernetes.io/not-ready:NoSchedule-")
-        running.apply(worlds.shared())
-        yield running
-
-
-@pytest.fixture(scope="module")
 def trees(cluster: Cluster) -> list[list[str]]:
     """The namespaces of each tree of cohorts. Each namespace has a LocalQueue `queue` for one ClusterQueue."""
+    cluster.start_kueue(settings=SETTINGS)
+    cluster.apply(worlds.nodes())
+    cluster.kubectl("taint", "nodes", "--all", "node.kubernetes.io/not-ready:NoSchedule-")
+    cluster.apply(worlds.shared())
     rng = Random(7)
     made = [worlds.tree(rng, index) for index in range(TREES)]
     names = [name for _, queues in made for name in queues]
     cluster.apply([manifest for manifests, _ in made for manifest in manifests])
     cluster.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names])
-    cluster.apply([kueue.local_queue("queue", namespace=name, cluster_queue=name) for name in names])
+    cluster.apply([kueue_objects.local_queue("queue", name, namespace=name) for name in names])
 
-    def active() -> bool | None:
-        return all(worlds.active(item) for item in cluster.get("localqueues", "-A")["items"]) or None
-
+    active = lambda: all(has_condition(queue, "Active") for queue in cluster.get("localqueues", "-A")["items"])  # noqa: E731
     cluster.wait_for("the queues to be active", active, timeout=60)
     return [queues for _, queues in made]
 
@@ -122,8 +115,8 @@ def fixed(case: Case) -> Manifest | None:
     (violation,) = case.ours
     role = "Launcher" if "[Launcher]" in violation.path else "Worker"
     for pattern, change in FIXES:
-        if found := pattern.fullmatch(violation.fix):
-            changes = {path.replace("ROLE", f"{role}.template.spec"): value for path, value in change(found[1]).items()}
+        if match := pattern.fullmatch(violation.fix):
+            changes = {path.replace("ROLE", f"{role}.template.spec"): value for path, value in change(match[1]).items()}
             changes["metadata.name"] = f"{case.job['metadata']['name']}-fixed"
             return changed(changes, case.job)
     return None
@@ -205,10 +198,10 @@ class Queue:
     def objects(self) -> Iterator[Manifest]:
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.id, "labels": self.labels}}
         if self.behind is not None:
-            made = kueue.cluster_queue(self.id, quotas={"plain": {"cpu": 1000, "memory": "1Ti"}}, **self.behind)
+            made = kueue_objects.cluster_queue(self.id, {"plain": {"cpu": 1000, "memory": "1Ti"}}, **self.behind)
             yield {**made, "spec": {key: value for key, value in made["spec"].items() if value is not None}}
         if self.local is not None:
-            yield kueue.local_queue("queue", namespace=self.id, cluster_queue=self.id, **self.local)
+            yield kueue_objects.local_queue("queue", self.id, namespace=self.id, **self.local)
 
 
 WRONG_NAMESPACE = "Workload namespace doesn't match ClusterQueue selector"
@@ -243,7 +236,7 @@ QUEUES = [
 
 
 @pytest.fixture(scope="module")
-def queues(cluster: Cluster) -> Snapshot:
+def queues(cluster: Cluster, trees: list[list[str]]) -> Snapshot:
     """All of QUEUES, each with a job `job`, once every ClusterQueue has conditions."""
     cluster.apply([manifest for queue in QUEUES for manifest in queue.objects])
     settled = lambda: {  # noqa: E731

@@ -11,8 +11,6 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -21,6 +19,7 @@ import pytest
 
 from tests.controlplane.cluster import Cluster
 from tests.support.api_client import DRY_RUN, Client, at_a_time, client
+from tests.support.worlds.quota_world import World
 from tests.support.worlds.resource_pods import RUNTIME_CLASSES, Json, decoded, job, limit_range, template
 from webhook.api import pod_resources
 from webhook.api.bounds import Bound
@@ -28,7 +27,6 @@ from webhook.api.pod import PodTemplate
 from webhook.api.pod_resources import PodResources
 from webhook.api.quantity import Quantity
 from webhook.cluster.resources.limit_ranges import CLAIM, CONTAINER, LIMIT_RANGES, POD, LimitRange
-from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.predict.job_pods import JobPods, job_pods
@@ -36,6 +34,7 @@ from webhook.predict.limit_ranges import OutOfBounds, faults
 from webhook.rules import REGISTRY, Violation
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+APISERVER_FLAGS = ["--disable-admission-plugins=PodSecurity"]
 
 JOBS = int(os.environ.get("MPIJOB_LIMIT_RANGER_JOBS", "300"))
 NAMESPACES = 60
@@ -43,17 +42,6 @@ PLAIN = "plain"
 
 RULE = REGISTRY["limit-range"]
 Named = tuple[str, Bound, str]  # a limit of containers or of pods on a resource
-
-
-@dataclass
-class World:
-    """The cluster and its LimitRanges by namespace."""
-
-    cluster: Cluster
-    ranges: dict[str, list[Json]] = field(default_factory=dict)
-
-    def context(self, namespace: str) -> Context:
-        return Context(namespace=namespace, view=Snapshot([*self.ranges[namespace], *RUNTIME_CLASSES]))
 
 
 async def make_namespaces(world: World) -> None:
@@ -72,7 +60,7 @@ async def make_namespaces(world: World) -> None:
                 assert status in {201, 422}, reply
                 if status == 201:
                     taken.append({**made, "metadata": {**made["metadata"], "namespace": name}})
-            world.ranges[name] = taken
+            world.objects[name] = taken
         await in_force(api)
 
 
@@ -81,21 +69,14 @@ async def in_force(api: Client) -> None:
     await api.make_namespace("last")
     limits = [{"type": "Pod", "min": {"cpu": "1"}}]
     await api.make("/api/v1/namespaces/last/limitranges", {"metadata": {"name": "last"}, "spec": {"limits": limits}})
-    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
-    async with asyncio.timeout(30):
-        status = 0
-        while status != 403:
-            status, _, _ = await api.send("POST", "/api/v1/namespaces/last/pods", pod, **DRY_RUN)
+    await api.until_forbidden("last")
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    flags = ["--disable-admission-plugins=PodSecurity"]
-    folder = tmp_path_factory.mktemp("limit-ranger")
-    with Cluster(controller_manager=False, apiserver_flags=flags, log_dir=folder) as running:
-        made = World(running)
-        asyncio.run(make_namespaces(made))
-        yield made
+def world(cluster: Cluster) -> World:
+    made = World(cluster)
+    asyncio.run(make_namespaces(made))
+    return made
 
 
 def resources_of(pod: PodResources) -> tuple[Any, ...]:
@@ -112,7 +93,6 @@ def rounded(pod: PodResources) -> PodResources:
 
 
 def stored(spec: Json) -> PodResources:
-    """The pod's resources as the API server stored them."""
     return pod_resources.of_template(msgspec.convert({"spec": spec}, PodTemplate))
 
 
@@ -130,15 +110,15 @@ def their_faults(message: str) -> set[Named]:
 
 def our_faults(pods: JobPods, ranges: list[LimitRange]) -> tuple[set[Named], bool]:
     """The exceeded limits of containers and pods, and whether the pod is invalid for another reason."""
-    found = [*faults(pods.template, pods.resources, pods.disputed, ranges)]
-    named = {(each.kind, each.bound, each.amounts.name) for each in found if isinstance(each, OutOfBounds)}
-    return {each for each in named if each[0] != CLAIM}, any(not isinstance(each, OutOfBounds) for each in found)
+    problems = [*faults(pods.template, pods.resources, pods.disputed, ranges)]
+    named = {(each.kind, each.bound, each.amounts.name) for each in problems if isinstance(each, OutOfBounds)}
+    return {each for each in named if each[0] != CLAIM}, any(not isinstance(each, OutOfBounds) for each in problems)
 
 
 def ranges_of(context: Context) -> list[LimitRange]:
-    found = context.view.within(LIMIT_RANGES, context.namespace)
-    assert found is not UNKNOWN
-    return [*found.values()]
+    ranges = context.view.within(LIMIT_RANGES, context.namespace)
+    assert ranges is not UNKNOWN
+    return [*ranges.values()]
 
 
 CHANGE = re.compile(r"(limits|requests)\[([^\]]+)\] to (\d\w*)")
@@ -187,31 +167,29 @@ class Comparison:
 
     async def pod(self, context: Context, pods: JobPods, written: Json, violations: list[Violation]) -> None:
         status, reply = await self.post(context.namespace, written["spec"])
-        self.counts[f"{status}{' with disputed defaults' if pods.disputed else ''}"] += 1
+        self.counts["disputed" if pods.disputed else str(status)] += 1
         ours, spoiled = our_faults(pods, ranges_of(context))
         theirs = their_faults(reply["message"]) if status == 403 else set()
         problem = ""
         if status == 201 and (ours or spoiled):
-            problem = "refused by us"
-        if (
-            status == 201
-            and not pods.disputed
-            and resources_of(stored(reply["spec"])) != resources_of(rounded(pods.resources))
-        ):
-            problem = f"other resources: {pods.resources}, theirs {stored(reply['spec'])}"
+            problem = "rejected only by the service"
+        elif status == 201 and not pods.disputed:
+            theirs_stored = stored(reply["spec"])
+            if resources_of(theirs_stored) != resources_of(rounded(pods.resources)):
+                problem = f"other resources: {pods.resources}, theirs {theirs_stored}"
         if status == 403:
             self.seen.update((kind, bound) for kind, bound, _ in theirs)
             assert theirs, reply
             expected = {each for each in theirs if each[2] not in pods.disputed}
-            one = len(ranges_of(context)) == 1
-            if spoiled or not (expected == ours if one else expected <= ours):
+            is_only_range = len(ranges_of(context)) == 1
+            if spoiled or not (expected == ours if is_only_range else expected <= ours):
                 problem = f"other limits, ours {ours}"
         if status == 422 and not (spoiled or pods.disputed):
-            problem = "admitted by us"
+            problem = "admitted only by the service"
         if problem:
             self.differences.append(
                 f"{problem}\n{reply.get('message', '')}\n{json.dumps(written)}\n"
-                f"{json.dumps(self.world.ranges[context.namespace])}"
+                f"{json.dumps(self.world.objects[context.namespace])}"
             )
         about_pods = [each for each in violations if ".volumes[" not in each.path]
         if bool(about_pods) != bool(ours or spoiled):
@@ -228,7 +206,7 @@ class Comparison:
             assert status in {201, 403}, reply
             self.counts[f"claim {status}"] += 1
             if (status == 403) != bool(violations):
-                self.differences.append(f"{reply}\n{violations}\n{json.dumps(self.world.ranges[namespace])}")
+                self.differences.append(f"{reply}\n{violations}\n{json.dumps(self.world.objects[namespace])}")
 
     async def advice(self, namespace: str, pods: JobPods, written: Json, violations: list[Violation]) -> None:
         """Check that the API server admits the pod with the fix."""
@@ -245,14 +223,14 @@ class Comparison:
             advice = "\n".join(f"{each.path}: {each.message}. {each.fix}" for each in violations)
             self.differences.append(
                 f"bad advice\n{advice}\n{reply['message']}\n{json.dumps(written)}\n{json.dumps(fixed)}\n"
-                f"{json.dumps(self.world.ranges[namespace])}"
+                f"{json.dumps(self.world.objects[namespace])}"
             )
 
 
 async def test_limit_range_verdicts_match_the_api_server(world: World) -> None:
     """Defaults, rejections, limits and fixes for the launcher and worker of every job, and for their claims."""
     rng = Random(5)
-    names = [name for name in world.ranges if name != PLAIN]
+    names = [name for name in world.objects if name != PLAIN]
     work = [(rng.choice(names), (template(rng), template(rng))) for _ in range(JOBS)]
     async with client(world.cluster) as api:
         comparison = Comparison(api, world)

@@ -13,6 +13,7 @@ from tests.controlplane.assets import assets
 from tests.support.jobs import REMOVE, changed
 from tests.support.rule_checks import defaulted, violations
 from webhook.api.operator_checks import is_rejected
+from webhook.api.yaml import load_all
 
 Verdict = Callable[[dict[str, Any]], list[dict[str, str]]]
 
@@ -32,18 +33,14 @@ def verdict() -> Iterator[Verdict]:
         assert process.stdin is not None
         assert process.stdout is not None
 
-        def ask(job: dict[str, Any]) -> list[dict[str, str]]:
+        def verdict(job: dict[str, Any]) -> list[dict[str, str]]:
             process.stdin.write(json.dumps(job).encode() + b"\n")
             process.stdin.flush()
-            answer: list[dict[str, str]] = json.loads(process.stdout.readline())
-            return answer
+            errors: list[dict[str, str]] = json.loads(process.stdout.readline())
+            return errors
 
-        yield ask
+        yield verdict
         process.stdin.close()
-
-
-def some(*values: Any) -> st.SearchStrategy[Any]:
-    return st.sampled_from([REMOVE, *values])
 
 
 NAMES = st.one_of(
@@ -55,10 +52,10 @@ CHANGES = st.fixed_dictionaries(
     {},
     optional={
         "metadata.name": NAMES,
-        "spec.slotsPerWorker": some(-1, 0, 1, 2**31 - 1),
-        "spec.sshAuthMountPath": some("", "/root/.ssh", "relative"),
-        "spec.mpiImplementation": some("", "OpenMPI", "Intel", "MPICH", "openmpi", "MVAPICH"),
-        "spec.launcherCreationPolicy": some("", "AtStartup", "WaitForWorkersReady", "Later"),
+        "spec.slotsPerWorker": st.sampled_from([REMOVE, -1, 0, 1, 2**31 - 1]),
+        "spec.sshAuthMountPath": st.sampled_from([REMOVE, "", "/root/.ssh", "relative"]),
+        "spec.mpiImplementation": st.sampled_from([REMOVE, "", "OpenMPI", "Intel", "MPICH", "openmpi", "MVAPICH"]),
+        "spec.launcherCreationPolicy": st.sampled_from([REMOVE, "", "AtStartup", "WaitForWorkersReady", "Later"]),
         "spec.runPolicy": st.sampled_from([REMOVE, {}]),
         "Worker": st.sampled_from([REMOVE, {}, None]),
         "Launcher": st.sampled_from([REMOVE, {}, None]),
@@ -104,7 +101,7 @@ def test_the_rule_and_the_operator_reject_the_same_fields(
     whole = [key for key in ("Worker", "Launcher", "spec.runPolicy") if key in changes]
     all_changes = {k: v for k, v in fields.items() if not any(k.startswith(key + ".") for key in whole)} | changes
     upstream = {error["field"] for error in verdict(changed(all_changes))}
-    ours = {found.path for found in violations("upstream-contract", all_changes) if not found.advisory}
+    ours = {each.path for each in violations("upstream-contract", all_changes) if not each.advisory}
     one_fault = {RENAMED[path] for path in ours & RENAMED.keys()}
     assert ours - set(BEYOND) - one_fault == upstream - one_fault
     assert is_rejected(defaulted(changed(all_changes))) == bool(upstream - {"spec.runPolicy.managedBy"})
@@ -112,9 +109,7 @@ def test_the_rule_and_the_operator_reject_the_same_fields(
 
 @pytest.mark.parametrize("name", sorted(assets().upstream_examples))
 def test_operator_accepts_the_upstream_examples(verdict: Verdict, name: str) -> None:
-    import yaml  # noqa: PLC0415
-
-    job = yaml.safe_load(assets().upstream_examples[name].read_text())
+    (job,) = load_all(assets().upstream_examples[name].read_text())
     assert verdict(job) == []
 
 

@@ -1,6 +1,5 @@
 """Compares the rule `priority` with the API server's admission, for pods with a priority and a PriorityClass."""
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -31,15 +30,9 @@ HIGH, MEEK = of_class("high", 10), of_class("meek", 5, preemptionPolicy="Never")
 USUAL = of_class("usual", 5, globalDefault=True)
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("pod-priority")) as running:
-        yield running
-
-
 async def differences(api: Client, classes: list[Json]) -> list[str]:
-    """Pods that only one of the two rejects."""
-    view, found = Snapshot(classes), []
+    """Pods that only the API server or only the rule rejects."""
+    view, different = Snapshot(classes), []
     for priority, policy, name in product(PRIORITIES, POLICIES, NAMES):
         given = {"priority": priority, "preemptionPolicy": policy, "priorityClassName": name}
         spec = {"containers": [{"name": "a", "image": "a:1"}], **given}
@@ -47,17 +40,17 @@ async def differences(api: Client, classes: list[Json]) -> list[str]:
         ours = violations(
             "priority", {f"Worker.template.spec.{field}": value for field, value in given.items()}, view=view
         )
-        if (status == 201) == any(not each.advisory for each in ours):
-            found.append(f"{given}: {reply.get('message')} {ours}")
-    return found
+        if (status == 201) == any(not violation.advisory for violation in ours):
+            different.append(f"{given}: {reply.get('message')} {ours}")
+    return different
 
 
 async def test_rule_and_api_server_reject_the_same_pods(cluster: Cluster) -> None:
     """First without a default PriorityClass, then with one."""
     async with client(cluster) as api:
         await api.make_namespace(NAMESPACE)
-        for each in (HIGH, MEEK):
-            await api.make(CLASSES, each)
+        for priority_class in (HIGH, MEEK):
+            await api.make(CLASSES, priority_class)
         assert await differences(api, [HIGH, MEEK]) == []
         await api.make(CLASSES, USUAL)
         assert await differences(api, [HIGH, MEEK, USUAL]) == []

@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -26,6 +25,7 @@ from webhook.predict.pod_security.checks import checks
 from webhook.predict.pod_security.pod import convert
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+APISERVER_FLAGS = ["--disable-admission-plugins=PodSecurity"]
 
 PODS = int(os.environ.get("MPIJOB_POD_SECURITY_PODS", "1500"))
 VERSIONS = [*map(Version, range(38)), Version(99), LATEST]
@@ -77,17 +77,12 @@ AUDIT_POLICY = {
 }
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """An API server with all namespaces, created without Pod Security, because it would reject the invalid labels."""
-    folder = tmp_path_factory.mktemp("pod-security")
-    audit_policy = folder / "audit-policy.yaml"
-    audit_policy.write_text(json.dumps(AUDIT_POLICY))
-    flags = ["--disable-admission-plugins=PodSecurity"]
-    with Cluster(controller_manager=False, apiserver_flags=flags, log_dir=folder) as running:
-        asyncio.run(make_namespaces(running))
-        restart(running, f"--audit-policy-file={audit_policy}")
-        yield running
+@pytest.fixture(scope="module", autouse=True)
+def namespaces(cluster: Cluster) -> None:
+    """Creates all namespaces without Pod Security, because it would reject invalid labels, then enables it."""
+    asyncio.run(make_namespaces(cluster))
+    (audit_policy := cluster.dir / "pod-audit-policy.yaml").write_text(json.dumps(AUDIT_POLICY))
+    restart(cluster, f"--audit-policy-file={audit_policy}")
 
 
 def restart(cluster: Cluster, *flags: str) -> None:
@@ -104,10 +99,10 @@ async def make_namespaces(cluster: Cluster) -> None:
 def expected(policy: labels.NamespaceLevels, made: Any, newest: Version) -> tuple[str, str]:
     """(error, warning) of the service. There is no warning next to an error."""
     template = convert(made)
-    if found := evaluate(*policy.enforce, template, newest=newest):
-        return f'pods "p" is forbidden: {messages.denial(policy.enforce, found)}', ""
-    found = evaluate(*policy.warn, template, newest=newest)
-    return "", messages.warning(policy.warn, found) if found else ""
+    if denied := evaluate(*policy.enforce, template, newest=newest):
+        return f'pods "p" is forbidden: {messages.denial(policy.enforce, denied)}', ""
+    warned = evaluate(*policy.warn, template, newest=newest)
+    return "", messages.warning(policy.warn, warned) if warned else ""
 
 
 def verdict(status: int, reply: Any, warnings: list[str]) -> tuple[str, str] | None:
@@ -231,8 +226,8 @@ async def test_meaning_of_labels_matches_the_api_server(cluster: Cluster) -> Non
     audited = {event["objectRef"]["namespace"]: event["annotations"] for event in log if "annotations" in event}
     for namespace, given in ODD_NAMESPACES.items():
         policy, errors = labels.read(given)
-        found = evaluate(*policy.audit, convert(HOSTILE), newest=newest)
-        violations = messages.warning(policy.audit, found) if found else None
+        results = evaluate(*policy.audit, convert(HOSTILE), newest=newest)
+        violations = messages.warning(policy.audit, results) if results else None
         assert audited[namespace].get(labels.PREFIX + "audit-violations") == violations, given
         assert (labels.PREFIX + "error" in audited[namespace]) == bool(errors), given
         # the API server reads versions only if the levels are valid

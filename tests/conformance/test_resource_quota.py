@@ -14,7 +14,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -32,11 +32,11 @@ from webhook.api import quantity
 from webhook.api.quota_charges import Charge
 from webhook.api.quota_scopes import ClaimTraits
 from webhook.cluster.resources.resource_quotas import ResourceQuota
-from webhook.kit.context import Context
 from webhook.predict.quota.assessment import assess
 from webhook.predict.quota.fit import Demand, RolePods, shortages
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+APISERVER_FLAGS = ["--disable-admission-plugins=PodSecurity"]
 
 PODS = int(os.environ.get("MPIJOB_QUOTA_PODS", "1500"))
 FILLED = 40
@@ -46,14 +46,11 @@ UNKNOWN_STATUS = "status unknown"
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(cluster: Cluster) -> World:
     """There are no controllers, because they would correct the status of the quotas."""
-    folder = tmp_path_factory.mktemp("resource-quota")
-    flags = ["--disable-admission-plugins=PodSecurity"]
-    with Cluster(controller_manager=False, apiserver_flags=flags, log_dir=folder) as running:
-        made = World(running)
-        asyncio.run(make_world(made))
-        yield made
+    made = World(cluster)
+    asyncio.run(make_world(made))
+    return made
 
 
 FAILED = re.compile(r"failed quota: (\S+): (must specify .*)")
@@ -65,11 +62,11 @@ def theirs(status: int, reply: Any) -> Verdict | None:
     message = reply.get("message", "")
     if status == 201:
         return "allowed", "", ""
-    if found := FAILED.search(message):
-        return "unstated", *found.groups()  # type: ignore[return-value]
-    if found := EXCEEDED.search(message):
-        pairs = (pair.rsplit("=", 1) for pair in found[2].split(","))
-        return "exceeded", found[1], frozenset((name, int(quantity.parse(amount))) for name, amount in pairs)
+    if match := FAILED.search(message):
+        return "unstated", *match.groups()  # type: ignore[return-value]
+    if match := EXCEEDED.search(message):
+        pairs = (pair.rsplit("=", 1) for pair in match[2].split(","))
+        return "exceeded", match[1], frozenset((name, int(quantity.parse(amount))) for name, amount in pairs)
     return (UNKNOWN_STATUS, "", "") if "status unknown for quota" in message else None
 
 
@@ -77,20 +74,20 @@ def ours(of: Iterable[ResourceQuota], charge: Charge, part: Any = None) -> set[V
     """The service's verdicts on one object, one for each quota that rejects it. The API server names any of them."""
     of = [*of]
     counting = [quota for quota in of if quota.counts(charge.traits)]
-    found: set[Verdict] = set()
+    verdicts: set[Verdict] = set()
     for quota in counting if part is not None else ():
         if missing := quota.unstated(part.resources):
             names = [container.name for container in part.resources.containers]
             problems = (f"{name} for: {','.join(sorted({names[i] for i in each}))}" for name, each in missing.items())
-            found.add(("unstated", quota.name, f"must specify {'; '.join(problems)}"))
-    if found:
-        return found
+            verdicts.add(("unstated", quota.name, f"must specify {'; '.join(problems)}"))
+    if verdicts:
+        return verdicts
     short = shortages(of, Demand((RolePods("Worker", 1, (charge,)),)))
     exceeded = {each.quota.name for each in short if each.missing + each.taken > each.hard}
     for name in exceeded:
         amounts = frozenset((each.resource, int(each.missing)) for each in short if each.quota.name == name)
-        found.add(("exceeded", name, amounts))
-    return found or {("allowed", "", "")}
+        verdicts.add(("exceeded", name, amounts))
+    return verdicts or {("allowed", "", "")}
 
 
 class Comparison:
@@ -114,21 +111,21 @@ class Comparison:
             ]
             self.scopes.update(f"{scope} {operator}" for operator, scope in named)
         if verdict not in expected:
-            told = (f"ours: {expected}", f"theirs: {verdict}", reply.get("message", ""), json.dumps(made))
-            self.differences.append("\n".join((*told, json.dumps(self.world.objects[namespace]))))
+            lines = (f"ours: {expected}", f"theirs: {verdict}", reply.get("message", ""), json.dumps(made))
+            self.differences.append("\n".join((*lines, json.dumps(self.world.objects[namespace]))))
 
     async def pod(self, namespace: str, worker: Json) -> None:
-        """Compare the verdicts on the pod and on each of its claims."""
-        found = self.world.assessed(namespace, worker)
-        [pod], [part] = found.pods, found.demand.parts
+        assessment = self.world.assessed(namespace, worker)
+        [pod], [part] = assessment.pods, assessment.demand.parts
         body = {"metadata": {"name": "p"}, "spec": {**worker["spec"]}}
-        await self.add(namespace, "/api/v1/namespaces/{}/pods", body, ours(found.quotas, part.charges[0], pod), "pod")
+        expected = ours(assessment.quotas, part.charges[0], pod)
+        await self.add(namespace, "/api/v1/namespaces/{}/pods", body, expected, "pod")
         templates = [volume["ephemeral"]["volumeClaimTemplate"] for volume in worker["spec"].get("volumes", ())]
         for claim, charge in zip(templates, part.charges[1:], strict=True):
             assert isinstance(charge.traits, ClaimTraits)
             body = {"metadata": {"name": "p-v"}, **claim}
             path = "/api/v1/namespaces/{}/persistentvolumeclaims"
-            await self.add(namespace, path, body, ours(found.quotas, charge), "claim")
+            await self.add(namespace, path, body, ours(assessment.quotas, charge), "claim")
 
     def check(self) -> None:
         assert not self.differences, f"{len(self.differences)} differ:\n" + "\n\n".join(self.differences[:4])
@@ -183,12 +180,12 @@ async def test_verdicts_on_other_objects_match_the_api_server(world: World) -> N
         await in_force(world, api, "last-full")
         for namespace in (f"o{index}" for index in range(len(names))):
             made = decoded(job({"spec": {}}, {"spec": {}}))
-            found = assess(made, Context(namespace=namespace, view=world.view(namespace)))
-            assert found is not None
-            [whole] = found.demand.objects
+            assessment = assess(made, world.context(namespace))
+            assert assessment is not None
+            [whole] = assessment.demand.objects
             for kind, (path, body) in OBJECTS.items():
                 usage = {name: amount for name, amount in whole.usage.items() if name in {kind, f"count/{kind}"}}
-                expected = ours(found.quotas, Charge(whole.traits, usage))
+                expected = ours(assessment.quotas, Charge(whole.traits, usage))
                 await comparison.add(namespace, path, {"metadata": {"name": "x"}, **body}, expected, kind)
     print(comparison.counts)  # noqa: T201
     comparison.check()
@@ -208,10 +205,10 @@ async def test_number_of_pods_that_fit_matches_the_api_server(world: World) -> N
         await in_force(world, api, "last-filled")
         for namespace in (f"f{index}" for index in range(FILLED)):
             worker = template(rng)
-            found = world.assessed(namespace, worker, workers=30)
-            [part] = found.demand.parts
-            pods_only = replace(found, demand=Demand((structs.replace(part, charges=part.charges[:1]),)))
-            if len(ours(found.quotas, part.charges[0], found.pods[0])) != 1 or not pods_only.shortages():
+            assessment = world.assessed(namespace, worker, workers=30)
+            [part] = assessment.demand.parts
+            pods_only = replace(assessment, demand=Demand((structs.replace(part, charges=part.charges[:1]),)))
+            if len(ours(assessment.quotas, part.charges[0], assessment.pods[0])) != 1 or not pods_only.shortages():
                 continue
             created, status, reply = 0, 201, {}
             while created <= 30:

@@ -1,4 +1,4 @@
-"""Compares the service's answer, whether a pod fits on an empty node, with the real kube-scheduler's.
+"""Compares the service's predictions of pods that fit on an empty node with the real kube-scheduler's decisions.
 
 Generated pods are created one after the other in a cluster with generated nodes. The scheduler binds a pod or reports
 that it fits nowhere, and the test deletes the pod. MPIJOB_SCHEDULER_PODS sets how many pods are tried.
@@ -8,7 +8,7 @@ import asyncio
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -28,6 +28,7 @@ from webhook.cluster.snapshot import Snapshot
 from webhook.predict.scheduler import Room, demands
 
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
+APISERVER_FLAGS = ["--disable-admission-plugins=TaintNodesByCondition"]
 
 PODS = int(os.environ.get("MPIJOB_SCHEDULER_PODS", "150"))
 NODES = 12
@@ -70,15 +71,11 @@ def node(rng: Random, index: int) -> dict[str, Any]:
         )
         if rng.random() < share
     ]  # fmt: skip
-    spec = {"taints": _one_of_each(taints), "unschedulable": rng.random() < 0.1}
+    distinct = {(taint["key"], taint["effect"]): taint for taint in taints}  # as on every node
+    spec = {"taints": [*distinct.values()], "unschedulable": rng.random() < 0.1}
     metadata = {"name": name, "labels": labels}
     status = {"capacity": allocatable, "allocatable": allocatable}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
-
-
-def _one_of_each(taints: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Drops duplicates: a node never has two taints with the same key and effect."""
-    return list({(taint["key"], taint["effect"]): taint for taint in taints}.values())
 
 
 def pod_spec(rng: Random) -> dict[str, Any]:
@@ -90,8 +87,8 @@ def pod_spec(rng: Random) -> dict[str, Any]:
             spec["initContainers"][0]["restartPolicy"] = "Always"
     if rng.random() < 0.15:
         spec["resources"] = {"requests": {"cpu": "200", "memory": "1Gi"} if rng.random() < 0.3 else {"memory": "8Gi"}}
-        for one in (*spec["containers"], *spec.get("initContainers", ())):
-            one["resources"] = {"limits": {key: v for key, v in one["resources"]["limits"].items() if "/" in key}}
+        for made in (*spec["containers"], *spec.get("initContainers", ())):
+            made["resources"] = {"limits": {key: v for key, v in made["resources"]["limits"].items() if "/" in key}}
     if rng.random() < 0.15:
         spec["runtimeClassName"] = "sandboxed"
     if rng.random() < 0.3:
@@ -105,8 +102,8 @@ def pod_spec(rng: Random) -> dict[str, Any]:
 
 
 def container(rng: Random, name: str, *, gpus: int) -> dict[str, Any]:
-    asked = {"cpu": rng.choice(("500m", "7", "31850m", "32", "96")), "memory": rng.choice(AMOUNTS)}
-    kept = {key: value for key, value in asked.items() if rng.random() < 0.4}
+    amounts = {"cpu": rng.choice(("500m", "7", "31850m", "32", "96")), "memory": rng.choice(AMOUNTS)}
+    kept = {key: value for key, value in amounts.items() if rng.random() < 0.4}
     if rng.random() < 0.3:
         kept[GPU] = str(rng.randint(0, gpus))
     if rng.random() < 0.05:
@@ -171,10 +168,10 @@ class Pods:
         """
         status, reply, _ = await self._api.send("POST", self._path, {"metadata": {"name": "p"}, "spec": spec})
         assert status == 201, reply
-        found = await self._outcome(patience=0.5 if expected else 0.0)
+        outcome = await self._outcome(patience=0.5 if expected else 0.0)
         status, reply, _ = await self._api.send("DELETE", f"{self._path}/p", {"gracePeriodSeconds": 0})
         assert status == 200, reply
-        return found
+        return outcome
 
     async def _outcome(self, *, patience: float) -> bool:
         """Polls until the pod is bound, or until it is unschedulable and `patience` seconds have passed."""
@@ -190,19 +187,6 @@ class Pods:
             await asyncio.sleep(0.005)
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """An API server and a scheduler. There are no kubelets and no node controller, so nodes never change, and pods
-    never run.
-    """
-    flags = ["--disable-admission-plugins=TaintNodesByCondition"]
-    folder = tmp_path_factory.mktemp("scheduler")
-    with Cluster(controller_manager=False, apiserver_flags=flags, log_dir=folder) as running:
-        running.kubectl("create", "-f", "-", stdin=RUNTIME)
-        running.start_scheduler()
-        yield running
-
-
 def exactly(spec: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> bool:
     """Whether the pod fits on one of the nodes now, without rounding and simplification."""
     template = PodTemplate(spec=msgspec.convert(spec, PodSpec))
@@ -215,8 +199,10 @@ def exactly(spec: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> bool:
     return any(
         named(spec, node)
         and all(
-            shape.allocatable.get(one.resource, 0) >= one.amount if isinstance(one, Room) else one.met(shape)
-            for one in requested
+            shape.allocatable.get(demand.resource, 0) >= demand.amount
+            if isinstance(demand, Room)
+            else demand.met(shape)
+            for demand in requested
         )
         for node in nodes
         for shape in (exact_shape(node),)
@@ -227,7 +213,7 @@ def named(spec: dict[str, Any], node: dict[str, Any]) -> bool:
     """Whether the conditions on node names in the pod's only term allow this node."""
     required = spec.get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
     terms = required["nodeSelectorTerms"] if required else ()
-    return all(node["metadata"]["name"] in field["values"] for one in terms for field in one.get("matchFields", ()))
+    return all(node["metadata"]["name"] in field["values"] for term in terms for field in term.get("matchFields", ()))
 
 
 def exact_shape(node: dict[str, Any]) -> NodeShape:
@@ -241,7 +227,7 @@ def exact_shape(node: dict[str, Any]) -> NodeShape:
 def differences(spec: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> set[str]:
     """The reasons why the rule may predict a fit although no node fits now: simplifications and rounding."""
     text = json.dumps(spec)
-    found = {
+    reasons = {
         "cordoned, or in trouble": any(
             node["spec"].get("unschedulable") or PASSING in json.dumps(node["spec"]) for node in nodes
         ),
@@ -249,14 +235,16 @@ def differences(spec: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> set[st
         "memory within the rounding": any(amount in text for amount in ("527953053Ki", "1007Gi", "65Gi")),
         "a RuntimeClass's tolerations": "runtimeClassName" in spec,
     }
-    return {reason for reason, holds in found.items() if holds}
+    return {reason for reason, holds in reasons.items() if holds}
 
 
 async def test_a_pod_that_fits_nowhere_is_never_bound(cluster: Cluster) -> None:
     """A pod that the rule reports as fitting is bound, except for the intended differences."""
+    # There are no kubelets and no node controller, so nodes never change, and pods never run.
+    cluster.start_scheduler()
     rng = Random(5)
     nodes = [node(rng, index) for index in range(NODES)]
-    cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": nodes})
+    cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": [RUNTIME, *nodes]})
     view = Snapshot([*nodes, RUNTIME])
     namespace = cluster.create_namespace()
     counts: Counter[str] = Counter()

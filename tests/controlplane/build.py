@@ -5,13 +5,12 @@ import fcntl
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.controlplane.process import ControlPlaneError, guarded
+from tests.controlplane.process import ControlPlaneError, ends_in_words, guarded
 from tests.controlplane.progress import Progress
 from tests.controlplane.recipe import (
     CONTROL_PLANE,
@@ -96,14 +95,12 @@ def build_program(go: Path, recipe: Recipe, target: Target, output: Path, progre
             while process.poll() is None:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(0.2)
-                step.update(_last_line(log))
+                step.update("".join(log.read_text(errors="replace").splitlines()[-1:]))
         except BaseException:
             process.terminate()
             raise
         if process.returncode:
-            step.failed()
-    if process.returncode:
-        raise ControlPlaneError(_failure(target, log))
+            raise ControlPlaneError(_failure(target, log))
     log.unlink()
 
 
@@ -134,11 +131,6 @@ def copy_data(go: Path, data: Data, folder: Path, into: Path) -> None:
         target.write_bytes(path.read_bytes())  # files in the module cache are read-only
 
 
-def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").splitlines()
-    return lines[-1] if lines else ""
-
-
 def _failure(target: Target, log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines()
     packages = [line for line in lines if " " in line or "\t" in line]  # with -v, go prints a line for each package
@@ -154,16 +146,11 @@ def _failure(target: Target, log: Path) -> str:
 
 
 def main() -> None:
-    """Build the control plane unless it is cached."""
     parser = argparse.ArgumentParser(prog="python -m tests.controlplane.build", description=__doc__)
     parser.add_argument("--force", action="store_true", help="build even if it is cached")
     force = parser.parse_args().force
-    try:
+    with ends_in_words():
         folder = ensure_built(force=force)
-    except ControlPlaneError as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit("\nStopped. Compiled packages are cached for the next build.")
     Progress().say(f"The test control plane is ready: {folder}")
 
 

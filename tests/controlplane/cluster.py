@@ -44,10 +44,7 @@ class Cluster(ControlPlane):
     def start_scheduler(self) -> None:
         """Start kube-scheduler, which binds pods to the existing Node objects."""
         port = free_port()
-        flags = [
-            f"--kubeconfig={self.kubeconfig_for('system:kube-scheduler')}",
-            *self._serving(port),
-        ]
+        flags = [f"--kubeconfig={self.kubeconfig_for('system:kube-scheduler')}", *self._serving(port)]
         self.launch("kube-scheduler", self.assets.scheduler, flags, ready=self._answers("/healthz", port))
 
     def start_kwok(self, nodes: Sequence[Mapping[str, Any]]) -> None:
@@ -69,20 +66,16 @@ class Cluster(ControlPlane):
         ready = lambda: all(has_condition(node, "Ready") for node in self.get("nodes")["items"])  # noqa: E731
         self.wait_for("all nodes to be ready", ready)
 
-    def start_kueue(
-        self, frameworks: Sequence[str] = kueue.FRAMEWORKS, *, settings: Mapping[str, Any] = MappingProxyType({})
-    ) -> None:
-        """Start the real Kueue for jobs of `frameworks` as its ServiceAccount with upstream's roles and webhooks.
+    def start_kueue(self, *, settings: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Start the real Kueue for jobs of kueue.FRAMEWORKS as its ServiceAccount, with upstream's roles and webhooks.
 
-        Its configuration is in the ConfigMap kueue.CONFIG_MAP, as in an installation: upstream's with `settings` on
-        top.
+        The ConfigMap kueue.CONFIG_MAP has its configuration, as in an installation: upstream's with `settings` on top.
         """
         folder = self.dir / "kueue"
         (certificates := folder / "certificates").mkdir(parents=True)
         port, health_port = free_port(), free_port()
         parts = kueue.installation(
             self.kubectl("kustomize", self.assets.kueue_installation).stdout,
-            frameworks=frameworks,
             port=port,
             health_port=health_port,
             certificates=certificates,
@@ -105,8 +98,8 @@ class Cluster(ControlPlane):
         )
         self.apply(kueue.trusting(parts.webhooks, base64.b64encode((certificates / "ca.crt").read_bytes()).decode()))
         probe = ("create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.metadata.finalizers}")
-        flavor = kueue.resource_flavor("probe")
-        self.wait_for("Kueue's webhooks", lambda: self.kubectl(*probe, stdin=flavor).stdout)
+        head = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "probe"}}
+        self.wait_for("Kueue's webhooks", lambda: self.kubectl(*probe, stdin={**head, "spec": {}}).stdout)
 
     def create_namespace(self, prefix: str = "test", labels: Mapping[str, str] | None = None) -> str:
         """Create a namespace `<prefix>-xxxxx`, and wait until it is ready for pods. Returns its name."""
@@ -139,9 +132,7 @@ class Cluster(ControlPlane):
         if (folder / "tls.crt").exists():
             return True
         secret = self.get("secret", kueue.CERTIFICATE, "-n", kueue.NAMESPACE).get("data", {})
-        for name in (
-            ("ca.crt", "tls.key", "tls.crt") if secret else ()
-        ):  # tls.crt last, because Kueue waits for this file
+        for name in ("ca.crt", "tls.key", "tls.crt") if secret else ():  # tls.crt last: Kueue waits for this file
             (folder / name).write_bytes(base64.b64decode(secret[name]))
         return bool(secret)
 

@@ -90,7 +90,6 @@ class ControlPlane:
         self.programs.pop("kube-apiserver").stop(grace=20)
 
     def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path:
-        """A kubeconfig for `user` in `groups`."""
         stem = re.sub(r"[^\w.-]", "_", user)
         paths = (self.dir / f"{stem}{number or ''}.kubeconfig" for number in itertools.count())
         path = next(path for path in paths if not path.exists())
@@ -134,10 +133,6 @@ class ControlPlane:
         lines = (self.dir / "audit.log").read_text().splitlines()
         events: list[dict[str, Any]] = [json.loads(line) for line in lines]
         return [event for event in events if event["objectRef"].get("name") == name]
-
-    def logs(self, name: str, lines: int = 40) -> str:
-        """The last lines of a program's log."""
-        return self.programs[name].tail(lines)
 
     def launch(
         self, name: str, command: Command, flags: Sequence[str | Path], *, ready: Callable[[Program], object]

@@ -7,8 +7,10 @@ https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-cli
 import base64
 import datetime
 import ipaddress
+import ssl
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import yaml
@@ -90,6 +92,29 @@ class Authority:
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer), critical=False)
         )
+
+
+def read_kubeconfig(path: Path) -> tuple[str, dict[str, bytes]]:
+    """The server in a kubeconfig of this module, and its `ca`, `cert` and `key` as PEM."""
+    config = yaml.safe_load(path.read_text())
+    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    encoded = {
+        "ca": cluster["certificate-authority-data"],
+        "cert": user["client-certificate-data"],
+        "key": user["client-key-data"],
+    }
+    return cluster["server"], {name: base64.b64decode(text) for name, text in encoded.items()}
+
+
+def client_of(kubeconfig: Path) -> tuple[str, ssl.SSLContext]:
+    """The server in a kubeconfig of this module, and a TLS context for its user."""
+    server, pem = read_kubeconfig(kubeconfig)
+    context = ssl.create_default_context(cadata=pem["ca"].decode())
+    with NamedTemporaryFile() as pair:
+        pair.write(pem["cert"] + pem["key"])
+        pair.flush()
+        context.load_cert_chain(pair.name)
+    return server, context
 
 
 def _b64(data: bytes) -> str:

@@ -1,14 +1,13 @@
-"""Kueue's installation, adapted to a program on loopback instead of a pod, and short forms of Kueue's objects.
+"""Kueue's installation, adapted to a program on loopback instead of a pod.
 
 The program is unchanged: by default it manages its certificate for the name of its Service
 (https://kueue.sigs.k8s.io/docs/installation/). Here the Service points to this host, and this module provides
 configuration and certificate like a kubelet.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -20,11 +19,8 @@ CERTIFICATE = "kueue-webhook-server-cert"  # Kueue writes its certificate into t
 SERVICE = "kueue-webhook-service"
 CONFIG_MAP = "kueue-manager-config"
 CONFIG_KEY = "controller_manager_config.yaml"
-API_VERSION = "kueue.x-k8s.io/v1beta2"
 
 Manifest = dict[str, Any]
-Quotas = Mapping[str, Mapping[str, int | str]]
-"""Nominal quotas by flavor and resource: `{"gpu": {"cpu": 96, "memory": "1Ti"}}`. All flavors have equal resources."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,16 +35,15 @@ class Installation:
 def installation(
     manifests: str,
     *,
-    frameworks: Sequence[str],
     port: int,
     health_port: int,
     certificates: Path,
-    settings: Mapping[str, Any] = MappingProxyType({}),
+    settings: Mapping[str, Any],
 ) -> Installation:
     """Upstream's `manifests` for a program on this host that reads its certificate from the folder `certificates`.
 
     `settings` are top-level fields of the configuration, such as `resources`. Webhooks are only kept for Kueue's kinds
-    and `frameworks`. Objects for a pod are dropped: the Deployment, and the visibility API with its fixed certificate
+    and FRAMEWORKS. Objects for a pod are dropped: the Deployment, and the visibility API with its fixed certificate
     folder.
     """
     documents = [
@@ -64,7 +59,7 @@ def installation(
             "metrics": {"bindAddress": "0"},
             "webhook": {"host": "127.0.0.1", "port": port, "certDir": str(certificates)},
             "leaderElection": {"leaderElect": False},
-            "integrations": {"frameworks": list(frameworks)},
+            "integrations": {"frameworks": list(FRAMEWORKS)},
             "featureGates": {"VisibilityOnDemand": False},
             **settings,
         },
@@ -77,7 +72,7 @@ def installation(
         client["service"]["port"] = port  # the port of a Service with an external name has no effect
     for document in documents:
         if _is_webhook(document):
-            document["webhooks"] = [hook for hook in document["webhooks"] if _is_in_use(hook, frameworks)]
+            document["webhooks"] = [hook for hook in document["webhooks"] if _is_in_use(hook)]
     return Installation(
         config=config,
         objects=[document for document in documents if not _is_webhook(document)],
@@ -94,56 +89,13 @@ def trusting(webhooks: Iterable[Manifest], ca_bundle: str) -> list[Manifest]:
     return [document | {"webhooks": [with_ca(hook) for hook in document["webhooks"]]} for document in webhooks]
 
 
-def resource_flavor(name: str, *, node_labels: Mapping[str, str] | None = None, **spec: Any) -> Manifest:
-    """A ResourceFlavor for the nodes with these labels. `spec` has more fields, such as `nodeTaints`."""
-    return _manifest("ResourceFlavor", name, {"nodeLabels": dict(node_labels or {}), **spec})
-
-
-def cluster_queue(name: str, *, quotas: Quotas, cohort: str | None = None, **spec: Any) -> Manifest:
-    """A ClusterQueue for all namespaces. `spec` has more fields, such as `stopPolicy`."""
-    member = {"cohortName": cohort} if cohort else {}
-    groups = {"namespaceSelector": {}, "resourceGroups": _resource_groups(quotas)}
-    return _manifest("ClusterQueue", name, {**groups, **member, **spec})
-
-
-def cohort(name: str, *, quotas: Quotas | None = None, parent: str | None = None, **spec: Any) -> Manifest:
-    """A Cohort, with or without quotas. `spec` has more fields, such as `fairSharing`."""
-    child = {"parentName": parent} if parent else {}
-    return _manifest("Cohort", name, {"resourceGroups": _resource_groups(quotas or {}), **child, **spec})
-
-
-def topology(name: str, *levels: str) -> Manifest:
-    """A Topology with these node labels, from the widest level to the narrowest."""
-    return _manifest("Topology", name, {"levels": [{"nodeLabel": level} for level in levels]})
-
-
-def local_queue(name: str, *, namespace: str, cluster_queue: str, **spec: Any) -> Manifest:
-    """A LocalQueue. `spec` has more fields, such as `stopPolicy`."""
-    queue = _manifest("LocalQueue", name, {"clusterQueue": cluster_queue, **spec})
-    return queue | {"metadata": queue["metadata"] | {"namespace": namespace}}
-
-
-def _manifest(kind: str, name: str, spec: Manifest) -> Manifest:
-    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
-
-
-def _resource_groups(quotas: Quotas) -> list[Manifest]:
-    """A single group, because a ClusterQueue may have each resource only in one group."""
-    flavors = [
-        {"name": name, "resources": [{"name": resource, "nominalQuota": amount} for resource, amount in quota.items()]}
-        for name, quota in quotas.items()
-    ]
-    covered = list(next(iter(quotas.values()), ()))
-    return [{"coveredResources": covered, "flavors": flavors}] if flavors else []
-
-
 def _is_webhook(document: Manifest) -> bool:
     return bool(document["kind"].endswith("WebhookConfiguration"))
 
 
-def _is_in_use(hook: Manifest, frameworks: Sequence[str]) -> bool:
-    """Whether a hook is for Kueue's kinds or a framework's kind (`GROUP/KIND`, or `KIND` for the core group)."""
-    resources = {f"{framework.rpartition('/')[2]}s" for framework in frameworks}
+def _is_in_use(hook: Manifest) -> bool:
+    """Whether a hook is for Kueue's kinds or a framework's kind."""
+    resources = {f"{framework.rpartition('/')[2]}s" for framework in FRAMEWORKS}
     return any("kueue.x-k8s.io" in rule["apiGroups"] or resources & {*rule["resources"]} for rule in hook["rules"])
 
 

@@ -23,7 +23,6 @@ def gpu_nodes(
     product: str = GPU,
     cpu: int = 96,
     memory: str = "1Ti",
-    pods: int = 110,
     prefix: str = "gpu",
     devices: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
@@ -32,7 +31,7 @@ def gpu_nodes(
     The labels are the GPU operator's (https://github.com/NVIDIA/k8s-device-plugin, gpu-feature-discovery), Kubernetes'
     zone label, and the usual rack label for topology-aware scheduling.
     """
-    resources = {"cpu": str(cpu), "memory": memory, "pods": str(pods), **(devices or {})}
+    resources = {"cpu": str(cpu), "memory": memory, "pods": "110", **(devices or {})}
     if gpus:
         resources["nvidia.com/gpu"] = str(gpus)
     gpu_labels = {"nvidia.com/gpu.present": "true", "nvidia.com/gpu.product": product} if gpus else {}

@@ -11,7 +11,7 @@ import click
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import gpu_nodes
-from tests.controlplane.process import ControlPlaneError
+from tests.controlplane.process import ControlPlaneError, ends_in_words
 from tests.support.installation import service
 
 EXAMPLES = Path(os.path.relpath(Path(__file__).parents[2] / "manifests" / "examples"))
@@ -65,7 +65,6 @@ def run(*, once: bool) -> None:
 
 
 def guide(cluster: Cluster, seconds: float) -> str:
-    """The text with the cluster's contents and commands to try."""
     version = cluster.kubectl("version").stdout.splitlines()[-1].removeprefix("Server Version: ")
     return GUIDE.format(
         ready=click.style(f"Ready after {seconds:.0f} s.", fg="green", bold=True),
@@ -73,7 +72,9 @@ def guide(cluster: Cluster, seconds: float) -> str:
         nodes=f"{NODES} simulated nodes with {GPUS_EACH} GPUs each in {RACKS} racks",
         kubeconfig=cluster.kubeconfig,
         tools=f"{cluster.assets.kubectl.parent}:{Path(sys.executable).parent}",
-        commands="\n".join(f"  kubectl {what:<76}{f'# {why}' if why else ''}".rstrip() for what, why in TO_TRY),
+        commands="\n".join(
+            f"  kubectl {line:<76}{f'# {effect}' if effect else ''}".rstrip() for line, effect in TO_TRY
+        ),
         bad=BAD,
         logs=cluster.log_dir,
     )
@@ -112,16 +113,11 @@ def shown(cluster: Cluster, *args: str, refused: bool = False) -> bool:
 
 
 def main() -> None:
-    """Run the command. Errors are printed without a traceback."""
     parser = argparse.ArgumentParser(prog="python -m tests.controlplane.playground", description=__doc__)
     parser.add_argument("--once", action="store_true", help="try the examples, then stop")
-    arguments = parser.parse_args()
-    try:
-        run(once=arguments.once)
-    except ControlPlaneError as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit(130)
+    once = parser.parse_args().once
+    with ends_in_words():
+        run(once=once)
 
 
 if __name__ == "__main__":

@@ -157,13 +157,13 @@ class Program:
     def running(self) -> bool:
         return self._process.poll() is None
 
-    def tail(self, lines: int = 30) -> str:
+    def tail(self) -> str:
         """The last lines of the log, after a line with the program's name and state."""
         state = "running" if self.running else f"exit code {self._process.returncode}"
-        text = self.log.read_text(errors="replace").splitlines()[-lines:]
+        text = self.log.read_text(errors="replace").splitlines()[-40:]
         return "\n".join([f"--- {self.name} ({state}), {self.log}", *text])
 
-    def wait_ready(self, probe: Callable[[], T | None], *, timeout: float = 60) -> T:
+    def wait_ready(self, probe: Callable[[], T | None]) -> T:
         """Wait for `probe`. Raises ControlPlaneError with the end of the log if the program exits or is too slow."""
 
         def alive() -> T | None:
@@ -172,7 +172,7 @@ class Program:
             return probe()
 
         try:
-            return wait_for(f"{self.name} to be ready", alive, timeout=timeout, every=0.05)
+            return wait_for(f"{self.name} to be ready", alive, timeout=60, every=0.05)
         except _Ended:
             raise ControlPlaneError(f"{self.name} ended while starting\n{self.tail()}") from None
         except TimeoutError as error:

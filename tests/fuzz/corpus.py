@@ -7,18 +7,13 @@ FOLDER = Path(__file__).parent / "corpus"
 MOST_BYTES = 4096
 
 
-def name_of(data: bytes) -> str:
-    """The file name, as libFuzzer names its files."""
-    return hashlib.sha1(data, usedforsecurity=False).hexdigest()
-
-
 def inputs(target: str) -> list[bytes]:
-    """The stored inputs of a target, sorted by name."""
     return [path.read_bytes() for path in sorted((FOLDER / target).iterdir())]
 
 
 def keep(target: str, data: bytes) -> Path:
-    path = FOLDER / target / name_of(data)
+    # The name of a file is like libFuzzer's.
+    path = FOLDER / target / hashlib.sha1(data, usedforsecurity=False).hexdigest()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return path

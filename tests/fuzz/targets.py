@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import date
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -42,13 +42,8 @@ NAMESPACE = "team-0000"
 
 class Target(NamedTuple):
     run: Callable[[bytes], object]
-    pieces: str
+    words: str
     """Typical parts of the parser's input, separated by blanks."""
-
-    @property
-    def words(self) -> list[str]:
-        """The parts as a list."""
-        return self.pieces.split()
 
 
 @cache
@@ -88,15 +83,15 @@ def train_jobs(data: bytes) -> None:
     with suppress(msgspec.DecodeError):  # an invalid runtime is not cached
         view = Runtimes({**runtime, "kind": kinds.CLUSTER_RUNTIME})
         for kind, new, old in ((kinds.CLUSTER_RUNTIME, runtime, None), (kinds.TRAIN_JOB, job, {**job, "spec": {}})):
-            asked = AdmissionRequest(
+            request = AdmissionRequest(
                 uid="1",
                 operation="CREATE" if old is None else "UPDATE",
                 kind=GroupVersionKind(kinds.GROUP, "v1alpha1", kind),
                 object=msgspec.Raw(json.dumps(new).encode()),
                 old_object=msgspec.Raw(json.dumps(old).encode()),
             )
-            decision = pipeline.decide(asked, policies=_everything_on(), view=view, today=TODAY)
-            json.loads(review.encode(decision.response(asked.uid)))
+            decision = pipeline.decide(request, policies=_everything_on(), view=view, today=TODAY)
+            json.loads(review.encode(decision.response(request.uid)))
 
 
 def patches(data: bytes) -> None:
@@ -104,12 +99,11 @@ def patches(data: bytes) -> None:
     job = _json(data)
     for view in _views():
         policy = _everything_on().for_namespace(view.get(NAMESPACES, NAMESPACE))
-        mutate = partial(_mutated, policy=policy, view=view)
+
+        def mutate(job: object, policy: Policy = policy, view: Snapshot = view) -> Decision:
+            return pipelines.mutate(request(job, namespace=NAMESPACE), policy=policy, view=view)
+
         promises.keep(job, mutate(job), mutate)
-
-
-def _mutated(job: object, *, policy: Policy, view: Snapshot) -> Decision:
-    return pipelines.mutate(request(job, namespace=NAMESPACE), policy=policy, view=view)
 
 
 def quantities(data: bytes) -> None:
@@ -128,27 +122,27 @@ def policies(data: bytes) -> None:
 def expressions(data: bytes) -> None:
     """Any text as a custom rule's expression has a value or an error, and does not affect a second rule."""
     with suppress(TooExpensive):
-        found, other = limited(lambda: outcomes(_text(data), "object.spec.slotsPerWorker == 2"))
+        outcome, other = limited(lambda: outcomes(_text(data), "object.spec.slotsPerWorker == 2"))
         assert other == Outcome()
-        assert found.holds or not found.fault
+        assert outcome.holds or not outcome.fault
 
 
 def network_annotations(data: bytes) -> None:
     """After networks are added to a valid annotation, it has the existing networks, then the added networks."""
     text = _text(data)
     with suppress(NetworksError):
-        found = networks.parse(text)
+        existing = networks.parse(text)
         more = [Network("a", "b", "net1"), Network("", "c")]
         longer = networks.extended(text, more)
-        assert networks.parse(longer) == [*found, *more]
+        assert networks.parse(longer) == [*existing, *more]
         assert networks.extends(longer, text)
 
 
 def image_references(data: bytes) -> None:
     """A formatted image reference is parsed as the same reference."""
     with suppress(ImageError):
-        found = images.parse(_text(data))
-        assert images.parse(str(found)) == found
+        reference = images.parse(_text(data))
+        assert images.parse(str(reference)) == reference
 
 
 def mpirun_lines(data: bytes) -> None:
@@ -225,9 +219,6 @@ TARGETS: Mapping[str, Target] = {
     ),
     "networks": Target(network_annotations, "[ ] { } name namespace interface @ , /"),
     "images": Target(image_references, "docker.io localhost:5000 @sha256: : / library"),
-    "mpirun": Target(
-        mpirun_lines,
-        "mpirun -np -x --map-by ppr:2:node && $( ' \" horovodrun mpiexec.hydra",
-    ),
+    "mpirun": Target(mpirun_lines, "mpirun -np -x --map-by ppr:2:node && $( ' \" horovodrun mpiexec.hydra"),
     "limit-ranges": Target(limit_ranges, "- 1e30 10 500m 16Gi 9223372036854775807"),
 }

@@ -28,16 +28,12 @@ def work_limit_of_the_server() -> Iterator[None]:
     signal.signal(signal.SIGVTALRM, before)
 
 
-NAMES = pytest.mark.parametrize("name", TARGETS)
-
-
-@NAMES
+@pytest.mark.parametrize("name", TARGETS)
 def test_stored_inputs_keep_the_guarantees(name: str) -> None:
-    target = TARGETS[name]
-    kept = corpus.inputs(name)
-    assert kept
-    for data in kept:
-        target.run(data)
+    stored = corpus.inputs(name)
+    assert stored
+    for data in stored:
+        TARGETS[name].run(data)
 
 
 @pytest.mark.parametrize("name", [name for name in TARGETS if name not in JOBS])
@@ -56,12 +52,12 @@ def test_generated_jobs_keep_the_guarantees(name: str, job: object) -> None:
 
 def _texts(name: str) -> st.SearchStrategy[bytes]:
     """Texts of parts of the corpus, words of the target, and arbitrary characters."""
-    kept = corpus.inputs(name)
-    words = st.sampled_from([word.encode() for word in TARGETS[name].words])
+    stored = corpus.inputs(name)
+    words = st.sampled_from([word.encode() for word in TARGETS[name].words.split()])
     anything = st.binary(max_size=8) | st.text(max_size=8).map(str.encode)
-    pieces = st.tuples(st.sampled_from(kept), st.integers(0, 200), st.integers(0, 200)).map(
+    pieces = st.tuples(st.sampled_from(stored), st.integers(0, 200), st.integers(0, 200)).map(
         lambda it: it[0][it[1] : it[2]]
     )
     mixed = st.lists(words | anything | pieces, max_size=12).map(b"".join)
     repeated = st.tuples(words | anything, st.integers(1, 300)).map(lambda it: (it[0] * it[1])[: corpus.MOST_BYTES])
-    return mixed | repeated | st.sampled_from(kept)
+    return mixed | repeated | st.sampled_from(stored)

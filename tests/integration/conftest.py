@@ -35,7 +35,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     cluster = getattr(item, "funcargs", {}).get("cluster")
     if report.failed and isinstance(cluster, Cluster):
-        report.sections += [(f"log of {name}", cluster.logs(name)) for name in cluster.programs]
+        report.sections += [(f"log of {name}", program.tail()) for name, program in cluster.programs.items()]
     return report
 
 

@@ -35,7 +35,7 @@ class Bundle:
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    python = environment.this(Progress(), ROOT / "requirements" / "bundle.txt").python
+    python = environment.this(Progress(), ROOT / "requirements" / "bundle.txt")
     folder = tmp_path_factory.mktemp("bundle")
     made = subprocess.run(
         [python, "-m", "tools.release.bundle", folder, "--image", IMAGE],

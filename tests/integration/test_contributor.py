@@ -13,7 +13,7 @@ from tests.support.rare import rare
 
 # All development dependencies are installed a second time.
 pytestmark = [pytest.mark.timeout(1800), rare]
-FIRST_BREAK = "_WRITTEN: Final[Mapping[str, str | tuple[str, ...]]] = {\n"
+FIRST_BREAK = "# The operator's own checks.\n"
 FIRST_LEFT_OUT = "NOT_APPLIED = {\n"
 END = '}\n"""A mistake for each rule'
 OURS = ("CI", "MAKE", "MFLAGS", "MPIJOB_", "PYTEST", "PYTHON", "VIRTUAL_ENV")
@@ -31,7 +31,7 @@ class Step:
     @property
     def block(self) -> str:
         """The step's code block, without indentation."""
-        (shown,) = re.findall(r"^   ```python\n(.*?)^   ```$", self.text, re.MULTILINE | re.DOTALL)
+        (shown,) = re.findall(r"^   ```\w+\n(.*?)^   ```$", self.text, re.MULTILINE | re.DOTALL)
         return re.sub(r"^   ", "", shown, flags=re.MULTILINE)
 
     @property

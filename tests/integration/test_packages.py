@@ -46,7 +46,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
 def installed(packages: Packages, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the installed commands, in an environment with only the locked runtime dependencies."""
     folder = tmp_path_factory.mktemp("installed")
-    locked = environment.this(Progress()).python
+    locked = environment.this(Progress())
     run([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder)
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
     python = str(folder / "bin" / "python")

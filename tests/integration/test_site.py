@@ -53,7 +53,7 @@ QUESTIONS = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    python = environment.this(Progress(), ROOT / "requirements" / "site.txt").python
+    python = environment.this(Progress(), ROOT / "requirements" / "site.txt")
     folder, playground = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("playground")
     static.write(playground)
     command = [python, "-m", "tools.site_docs", folder, "--playground", playground]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import gpu_nodes
+from tests.support import kueue_objects
 from tests.support.installation import service
 from tests.support.placement import GPU, RACK, delete_jobs, hosts, job, nodes, worker_pods
 from tests.support.policies import quick_keys
@@ -137,17 +137,17 @@ class TestKueue:
     def queue(self, cluster: Cluster, namespace: str, request: pytest.FixtureRequest) -> str:
         """The LocalQueue. Its flavor with GPUs has a topology. A mixed queue has a second flavor with CPUs."""
         quotas = {f"{namespace}-tas": {GPU: 2000} if request.param == "gpus" else {"cpu": 1000, GPU: 2000}}
-        flavors = [kueue.resource_flavor(f"{namespace}-tas", node_labels={"nvidia.com/gpu.present": "true"})]
+        flavors = [kueue_objects.flavor(f"{namespace}-tas", {"nvidia.com/gpu.present": "true"})]
         flavors[0]["spec"]["topologyName"] = "racks"
         if request.param == "mixed":
             quotas = {f"{namespace}-cpu": {"cpu": 1000, GPU: 0}, **quotas}
-            flavors.append(kueue.resource_flavor(f"{namespace}-cpu"))
+            flavors.append(kueue_objects.flavor(f"{namespace}-cpu"))
         cluster.apply(
             [
-                kueue.topology("racks", RACK, HOSTNAME),
+                kueue_objects.topology("racks", RACK, HOSTNAME),
                 *flavors,
-                kueue.cluster_queue(namespace, quotas=quotas),
-                kueue.local_queue("training", namespace=namespace, cluster_queue=namespace),
+                kueue_objects.cluster_queue(namespace, quotas),
+                kueue_objects.local_queue("training", namespace, namespace=namespace),
             ]
         )
         there = ("localqueue", "training", "-n", namespace)

@@ -1,6 +1,6 @@
 """Code that tests share. Tests import from here, never from each other.
 
-- Jobs: `jobs` (a valid job, changed at dotted paths), `strategies` and `any_job` (generated), `corpus*` (tests/corpus).
+- Jobs: `jobs` (a valid job, changed at dotted paths), `strategies` and `any_job` (generated), `corpus` (tests/corpus).
 - Hostile jobs: `hostile`.
 - A single rule or injection: `rule_checks`; `injecting`, with the properties of all injections in `promises`.
 - Short forms of objects: `kueue_objects`, `quota_objects`, `limit_ranges`, `namespaces`, `networks`, `policies`,

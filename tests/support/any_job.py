@@ -7,10 +7,15 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from tests.support.strategies import COMPLETE, json_values, paths, quantities, text
+from tests.support.strategies import COMPLETE, json_values, parent_of, paths, quantities, text
 from webhook.api.mpijob import JobStatus, MPIJob
 
 Json = dict[str, Any]
+
+
+def any_value(kind: type, **samples: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """JSON values that can be decoded as this wire type, with `samples` as in `any_job`."""
+    return _values(inspect.type_info(kind), samples)
 
 
 def any_job(**samples: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
@@ -20,7 +25,7 @@ def any_job(**samples: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
     arbitrary values, as in `any_job(command=st.just(["mpirun", "-np", "4"]))`. They do not apply to structs, because
     different structs have the same name: a container and a volume both have an `image`.
     """
-    return _values(inspect.type_info(MPIJob), samples)
+    return any_value(MPIJob, **samples)
 
 
 def jobs() -> st.SearchStrategy[Json]:
@@ -34,11 +39,8 @@ def mangled_jobs(draw: st.DrawFn) -> Any:
     job = draw(jobs() | st.just(COMPLETE).map(copy.deepcopy))
     for _ in range(draw(st.integers(1, 3))):
         if places := [*paths(job)]:
-            *parents, last = draw(st.sampled_from(places))
-            parent = job
-            for key in parents:
-                parent = parent[key]
-            parent[last] = draw(json_values())
+            path = draw(st.sampled_from(places))
+            parent_of(job, path)[path[-1]] = draw(json_values())
     return job
 
 
@@ -54,8 +56,8 @@ def _values(kind: inspect.Type, samples: Mapping[str, st.SearchStrategy[Any]]) -
             return _mostly(st.lists(_values(kind.item_type, samples), min_size=1, max_size=2), st.just([]))
         case inspect.DictType():
             values = _values(kind.value_type, samples)
-            known = st.fixed_dictionaries({}, optional=dict.fromkeys(_KEYS[type(kind.value_type)], values))
-            return _mostly(known, st.dictionaries(text, values, max_size=1))
+            usual = st.fixed_dictionaries({}, optional=dict.fromkeys(_KEYS[type(kind.value_type)], values))
+            return _mostly(usual, st.dictionaries(text, values, max_size=1))
         case inspect.IntType():
             return st.integers(-1, 20) | st.integers(kind.ge, kind.le)
         case _:

@@ -1,16 +1,14 @@
 """A client that sends many parallel requests to a real API server."""
 
 import asyncio
-import base64
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import aiohttp
-import yaml
 
 from tests.controlplane.cluster import Cluster
+from tests.controlplane.credentials import client_of
 from webhook.predict.pod_security import Version
 
 T = TypeVar("T")
@@ -29,15 +27,11 @@ class Client:
     async def send(self, method: str, path: str, body: Any, **params: str) -> tuple[int, Any, list[str]]:
         """(status, reply, warnings of Pod Security and ValidatingAdmissionPolicies)."""
         async with self._session.request(method, path, json=body, params=params) as response:
-            warnings = [
-                _unquoted(header)
-                for header in response.headers.getall("Warning", [])
-                if "PodSecurity" in header or "ValidatingAdmissionPolicy" in header
-            ]
+            headers = response.headers.getall("Warning", [])
+            warnings = [_unquoted(each) for each in headers if "PodSecurity" in each or "AdmissionPolicy" in each]
             return response.status, await response.json(), warnings
 
     async def make(self, path: str, body: Any) -> Any:
-        """Create an object. Returns the API server's reply."""
         status, reply, _ = await self.send("POST", path, body)
         assert status == 201, reply
         return reply
@@ -46,6 +40,14 @@ class Client:
         """Create a namespace with the ServiceAccount that pods need."""
         await self.make("/api/v1/namespaces", {"metadata": {"name": name, "labels": dict(labels or {})}})
         await self.make(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
+
+    async def until_forbidden(self, namespace: str) -> None:
+        """Wait until the API server rejects pods in the namespace: it has seen the newest LimitRange or quota."""
+        pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+        async with asyncio.timeout(30):
+            status = 0
+            while status != 403:
+                status, _, _ = await self.send("POST", f"/api/v1/namespaces/{namespace}/pods", pod, **DRY_RUN)
 
     async def newest(self) -> Version:
         """The version of the API server, or the version that it emulates."""
@@ -71,12 +73,7 @@ def _unquoted(header: str) -> str:
 
 @asynccontextmanager
 async def client(cluster: Cluster) -> AsyncIterator[Client]:
-    config = yaml.safe_load(cluster.kubeconfig.read_text())
-    user, server = config["users"][0]["user"], config["clusters"][0]["cluster"]
-    context = ssl.create_default_context(cadata=base64.b64decode(server["certificate-authority-data"]).decode())
-    pem = cluster.dir / "admin.pem"
-    pem.write_bytes(base64.b64decode(user["client-key-data"]) + base64.b64decode(user["client-certificate-data"]))
-    context.load_cert_chain(pem)
+    server, context = client_of(cluster.kubeconfig)
     connector = aiohttp.TCPConnector(ssl=context, limit=PARALLEL)
-    async with aiohttp.ClientSession(server["server"], connector=connector) as session:
+    async with aiohttp.ClientSession(server, connector=connector) as session:
         yield Client(session)

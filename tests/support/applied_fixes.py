@@ -38,8 +38,8 @@ def applied(job: Json, findings: Sequence[Finding]) -> Json:
 
 def _renamed(finding: Finding) -> str:
     """The path after the fix if the fix renames the field, else empty."""
-    found = re.match(r"Rename it to (\S+?)[.,](?: |$)", finding.violation.fix)
-    return f"{finding.violation.path.rpartition('.')[0]}.{found[1]}" if found else ""
+    match = re.match(r"Rename it to (\S+?)[.,](?: |$)", finding.violation.fix)
+    return f"{finding.violation.path.rpartition('.')[0]}.{match[1]}" if match else ""
 
 
 def _apply(document: Json, finding: Finding, *, creates_fields: bool) -> bool:
@@ -49,9 +49,9 @@ def _apply(document: Json, finding: Finding, *, creates_fields: bool) -> bool:
         return False
     violation = finding.violation
     for pattern, change in _FORMS:
-        if found := re.match(pattern, violation.fix):
+        if match := re.match(pattern, violation.fix):
             try:
-                change(document, violation.path, found)
+                change(document, violation.path, match)
             except LookupError:
                 return False
             return True
@@ -82,10 +82,10 @@ def _parts(document: Json, path: str) -> tuple[Json, Any]:
     return target, place[-1]
 
 
-def _write(document: Json, path: str, found: re.Match[str]) -> None:
+def _write(document: Json, path: str, match: re.Match[str]) -> None:
     place = job_fields.place(document, path)
     exists = len(place) == len(_PLACE.findall(path))
-    text = re.sub(r",? (?:in quotes|or|with your) ?.*$", "", found[1])
+    text = re.sub(r",? (?:in quotes|or|with your) ?.*$", "", match[1])
     if exists:
         target, key = _parts(document, path)
         target[key] = _value(text)
@@ -93,14 +93,14 @@ def _write(document: Json, path: str, found: re.Match[str]) -> None:
         job_fields.put(document, path, _value(text))
 
 
-def _rename(document: Json, path: str, found: re.Match[str]) -> None:
+def _rename(document: Json, path: str, match: re.Match[str]) -> None:
     target, key = _parts(document, path)
-    target[found[1]] = target.pop(key)
+    target[match[1]] = target.pop(key)
 
 
-def _head(document: Json, path: str, found: re.Match[str]) -> None:
+def _head(document: Json, path: str, match: re.Match[str]) -> None:
     del document[path]
-    document[found[1]] = found[2]
+    document[match[1]] = match[2]
 
 
 def _remove(document: Json, path: str, _: re.Match[str]) -> None:
@@ -108,47 +108,47 @@ def _remove(document: Json, path: str, _: re.Match[str]) -> None:
     del target[key]
 
 
-def _move(document: Json, path: str, found: re.Match[str]) -> None:
+def _move(document: Json, path: str, match: re.Match[str]) -> None:
     target, key = _parts(document, path)
     value = target.pop(key)
-    for place in found[1].split(" and to "):
+    for place in match[1].split(" and to "):
         job_fields.put(document, place, value)
 
 
-def _set(document: Json, path: str, found: re.Match[str]) -> None:
-    name, value = found[1], _value(re.split(r",? or |, ", found[2])[0])
+def _set(document: Json, path: str, match: re.Match[str]) -> None:
+    name, value = match[1], _value(re.split(r",? or |, ", match[2])[0])
     where = path if name == "it" or re.search(rf"(?:^|\.){re.escape(name)}$", path) else f"{path}.{name}"
     job_fields.put(document, where, value)
 
 
-def _ranks(document: Json, _: str, found: re.Match[str]) -> None:
+def _ranks(document: Json, _: str, match: re.Match[str]) -> None:
     container = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
     for words in (container.get("command"), container.get("args")):
         if words and "-np" in words:
-            words[words.index("-np") + 1] = found[1]
+            words[words.index("-np") + 1] = match[1]
         elif words:
-            words[-1] = re.sub(r"(?<=-np )\S+", found[1], words[-1])
+            words[-1] = re.sub(r"(?<=-np )\S+", match[1], words[-1])
 
 
-def _hostfile(document: Json, _: str, found: re.Match[str]) -> None:
+def _hostfile(document: Json, _: str, match: re.Match[str]) -> None:
     words = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]
     options = r"--?host(?:file|s)?|-H|orte_default_hostfile"
     at = next((index for index, word in enumerate(words) if re.fullmatch(options, str(word))), None)
     if at is None:
-        words[-1] = re.sub(rf"(?:{options}) \S+", f"--hostfile {found[1]}", words[-1])
+        words[-1] = re.sub(rf"(?:{options}) \S+", f"--hostfile {match[1]}", words[-1])
     else:
-        words[at : at + 2] = [words[at] if words[at][0] != "-" else "--hostfile", found[1]]
+        words[at : at + 2] = [words[at] if words[at][0] != "-" else "--hostfile", match[1]]
 
 
-def _replaced(document: Json, path: str, found: re.Match[str]) -> None:
+def _replaced(document: Json, path: str, match: re.Match[str]) -> None:
     target, key = _parts(document, path)
-    target[key] = [re.sub(rf"(?<!\S){found[1]}(?!\S)", found[2], word) for word in target[key]]
+    target[key] = [re.sub(rf"(?<!\S){match[1]}(?!\S)", match[2], word) for word in target[key]]
 
 
-def _cores(document: Json, _: str, found: re.Match[str]) -> None:
+def _cores(document: Json, _: str, match: re.Match[str]) -> None:
     container = document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     for amounts in container["resources"].values():
-        amounts["cpu"] = found[1]
+        amounts["cpu"] = match[1]
 
 
 def _by_shell(document: Json, path: str, _: re.Match[str]) -> None:
@@ -161,30 +161,30 @@ def _as_one_text(document: Json, path: str, _: re.Match[str]) -> None:
     container[key] = ["bash", "-c", " ".join([*container[key], *container.pop("args", [])])]
 
 
-def _split(document: Json, path: str, found: re.Match[str]) -> None:
+def _split(document: Json, path: str, match: re.Match[str]) -> None:
     target, key = _parts(document, path)
-    words = _value(f"[{found[1]}]")
+    words = _value(f"[{match[1]}]")
     at = target[key].index(" ".join(words))
     target[key][at : at + 1] = words
 
 
-def _volume(document: Json, path: str, found: re.Match[str]) -> None:
+def _volume(document: Json, path: str, match: re.Match[str]) -> None:
     pod, _ = _parts(document, path.partition(".containers[")[0] + ".containers")
-    pod.setdefault("volumes", []).append(_value(found[1]))
+    pod.setdefault("volumes", []).append(_value(match[1]))
 
 
-def _replace(document: Json, path: str, found: re.Match[str]) -> None:
-    _remove(document, path, found)
-    job_fields.put(document, found[1], _value(found[2]))
+def _replace(document: Json, path: str, match: re.Match[str]) -> None:
+    _remove(document, path, match)
+    job_fields.put(document, match[1], _value(match[2]))
 
 
 def _edited(change: Callable[[list[str], str], list[str]]) -> Callable[[Json, str, re.Match[str]], None]:
     """Changes the words of a command; the second argument is the group of the fix."""
 
-    def edit(document: Json, path: str, found: re.Match[str]) -> None:
+    def edit(document: Json, path: str, match: re.Match[str]) -> None:
         of_role = path.endswith("[Launcher]")
         target, key = _parts(document, f"{path}.template.spec.containers[0].command" if of_role else path)
-        target[key] = change(target[key], found[1] if found.re.groups else "")
+        target[key] = change(target[key], match[1] if match.re.groups else "")
 
     return edit
 
@@ -194,9 +194,9 @@ def _from_word(words: list[str], first: str) -> list[str]:
     return [*words[:at], "bash", "-c", " ".join(words[at:])]
 
 
-def _program(document: Json, path: str, found: re.Match[str]) -> None:
+def _program(document: Json, path: str, match: re.Match[str]) -> None:
     target, key = _parts(document, path)
-    target[key][0] = found[1]
+    target[key][0] = match[1]
 
 
 def _without_mount(document: Json, path: str, _: re.Match[str]) -> None:

@@ -52,7 +52,6 @@ class AuditWorld:
             yield
 
     async def settled(self) -> None:
-        """Wait until no work is left."""
         await settled(self.audit.reconciler)
 
 
@@ -62,6 +61,5 @@ def paced(cluster: Any) -> PacedClient:
 
 
 def store(cluster: KeptObjects, name: str, workers: int = 5, generation: int = 1, **changes: Any) -> None:
-    """Store a job, or change the job with this name."""
     metadata = {"metadata.name": name, "metadata.uid": f"uid-{name}", "metadata.generation": generation}
     cluster.put(f"{JOBS}/{name}", changed({**metadata, "Worker.replicas": workers, **changes}))

@@ -48,14 +48,14 @@ class Cluster:
         self.data = data
         self.version += 1
 
-    async def _call(self, what):
+    async def _call(self, action):
         for _ in range(self.random.randrange(4)):
             await asyncio.sleep(0)
         self.passes()
         if self.down:
             raise StoreError("the API server does not answer")
-        if what in self.forbidden:
-            raise StoreError(f"may not {what}")
+        if action in self.forbidden:
+            raise StoreError(f"may not {action}")
 
     async def read_secret(self):
         await self._call("read the Secret")

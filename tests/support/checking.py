@@ -12,5 +12,5 @@ Check = Callable[..., Result]
 
 
 def as_json(result: Result) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(result.stdout)
-    return found
+    findings: list[dict[str, Any]] = json.loads(result.stdout)
+    return findings

@@ -22,11 +22,9 @@ class ClientCa:
 
     @property
     def pem(self) -> bytes:
-        """The certificate of the CA (PEM)."""
         return self._certificate.public_bytes(_PEM)
 
     def pair(self, folder: Path, common_name: str, *dns: str) -> tuple[Path, Path]:
-        """Files with a certificate and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
         names = [x509.SubjectAlternativeName([x509.DNSName(each) for each in dns])] if dns else []
@@ -51,6 +49,6 @@ class ClientCa:
             .not_valid_before(now - timedelta(hours=1))
             .not_valid_after(now + timedelta(days=1))
         )
-        for each in extensions:
-            builder = builder.add_extension(each, critical=isinstance(each, x509.BasicConstraints))
+        for extension in extensions:
+            builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
         return builder.sign(self._key, hashes.SHA256())

@@ -4,13 +4,13 @@ The folder of a job names its subject. NAME.outcome next to NAME.yaml has the ve
 cluster and in each namespace of tests/corpus/cluster.yaml.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from tests.support.corpus_subjects import INTRODUCTION, SUBJECTS
 from tests.support.paths import DOCS, ROOT
 from webhook.api import crd_schema, yaml
 from webhook.cli import files, job_check
@@ -27,8 +27,6 @@ SCHEMA: Final = crd_schema.packaged()
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A cluster, namespace and policy for a job."""
-
     title: str
     cluster: str = ""
     """A file in tests/corpus. Empty for no cluster."""
@@ -50,8 +48,6 @@ SETTINGS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job of the corpus."""
-
     path: Path
     manifest: files.Manifest = field(repr=False)
     verdicts: Mapping[str, Verdict] = field(repr=False)
@@ -72,12 +68,12 @@ class Job:
         return self.path.with_suffix(".outcome")
 
     def outcome(self) -> str:
-        """The text of its outcome file."""
         lines = [f"# Outcomes for {self.path.name}. Written by `{COMMAND}`: changes here are lost."]
         shown: dict[tuple[str, str], str] = {}
         for title, verdict in self.verdicts.items():
-            lines += ["", f"{title}: {_word(verdict)}"]
-            lines += [f"  rejected: {refusal}" for refusal in _refusals(verdict)]
+            lines += ["", f"{title}: {'admitted' if verdict.allowed else 'rejected'}"]
+            for cause in verdict.as_json()["causes"]:
+                lines.append(f"  rejected: {cause['field']}: {cause['message']} [{cause['rule']}]")
             lines += [f"  warning: {warning}" for warning in verdict.warnings]
             for author, added in _injected(verdict).items():
                 text = "".join(f"\n    {place}: {value}" for place, value in added)
@@ -88,17 +84,18 @@ class Job:
 
 @cache
 def jobs() -> tuple[Job, ...]:
-    """Every job of the corpus, by path."""
+    """Every job of the corpus, sorted by path."""
     return tuple(_job(path) for path in sorted(CORPUS.glob("*/*.yaml")))
 
 
 def page() -> str:
-    """The text of the page about the corpus."""
-    return "\n".join(_lines()) + "\n"
+    """The page about the corpus: tests/corpus/page.md with a table for each `<!-- jobs: FOLDER -->`, then causes.md."""
+    template, causes = ((CORPUS / name).read_text(encoding="utf-8") for name in ("page.md", "causes.md"))
+    text = re.sub(r"<!-- jobs: (.+) -->", lambda mark: "\n".join(_table(mark[1])), template)
+    return f"<!-- Written by `{COMMAND}` out of tests/corpus: changes here are lost. -->\n{text}{causes}"
 
 
 def write() -> None:
-    """Write every outcome and the page."""
     expected = {job.golden for job in jobs()}
     for path in CORPUS.glob("*/*.outcome"):
         if path not in expected:
@@ -115,8 +112,7 @@ def _job(path: Path) -> Job:
 
 
 def _verdict(manifest: files.Manifest, setting: Setting) -> Verdict:
-    policy, cluster = _policy(setting.policy), _cluster(setting.cluster)
-    world = JobWorld(cluster, schema=SCHEMA, instead=policy)
+    world = JobWorld(_cluster(setting.cluster), schema=SCHEMA, instead=_policy(setting.policy))
     return job_check.check(manifest, world, namespace=setting.namespace)
 
 
@@ -127,36 +123,18 @@ def _policy(name: str) -> PolicySet:
 
 @cache
 def _cluster(name: str) -> Snapshot:
-    found, errors = files.load([str(CORPUS / name)] if name else [])
+    manifests, errors = files.load([str(CORPUS / name)] if name else [])
     assert errors == []
-    return Snapshot(manifest.document for manifest in found)
-
-
-def _word(verdict: Verdict) -> str:
-    return "admitted" if verdict.allowed else "rejected"
-
-
-def _refusals(verdict: Verdict) -> list[str]:
-    return [f"{cause['field']}: {cause['message']} [{cause['rule']}]" for cause in verdict.as_json()["causes"]]
+    return Snapshot(manifest.document for manifest in manifests)
 
 
 def _injected(verdict: Verdict) -> dict[str, list[tuple[str, str]]]:
     """(path, YAML) for each value that injections add, without the annotation that lists injections."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    values: dict[str, list[tuple[str, str]]] = {}
     for author, operation in zip(verdict.mutation.authors, verdict.mutation.patch, strict=False):
         place = str(operation["path"]).removeprefix("/spec/mpiReplicaSpecs")
-        found.setdefault(author, []).append((place, yaml.dump_inline(operation["value"])))
-    return found
-
-
-def _lines() -> Iterator[str]:
-    yield f"<!-- Written by `{COMMAND}` out of tests/corpus: changes here are lost. -->"
-    yield INTRODUCTION
-    for folder, subject in SUBJECTS.items():
-        yield f"\n## {subject.title}\n"
-        yield f"{subject.real}\n\n{subject.ours}\n"
-        yield from _table(folder)
-    yield (CORPUS / "causes.md").read_text(encoding="utf-8").rstrip()
+        values.setdefault(author, []).append((place, yaml.dump_inline(operation["value"])))
+    return values
 
 
 def _table(folder: str) -> Iterator[str]:
@@ -171,10 +149,9 @@ def _table(folder: str) -> Iterator[str]:
 
 def _cell(verdict: Verdict) -> str:
     """The verdict in a word, with the ids of the rules."""
-    decision = verdict.validation
-    named = {"rejected": decision.denied, "warned": decision.warned}
-    parts = [f"{word}: {', '.join(sorted({each.rule for each in found}))}" for word, found in named.items() if found]
-    return "; ".join(parts) or "admitted"
+    named = {"rejected": verdict.validation.denied, "warned": verdict.validation.warned}
+    rules = {word: sorted({finding.rule for finding in findings}) for word, findings in named.items()}
+    return "; ".join(f"{word}: {', '.join(ids)}" for word, ids in rules.items() if ids) or "admitted"
 
 
 if __name__ == "__main__":

@@ -13,13 +13,11 @@ from webhook.policy.in_force import Policy, load_policy
 
 
 def variables(submitted: Mapping[str, Any] = GOOD, old: Mapping[str, Any] | None = None, **others: Any) -> Variables:
-    """The variables of expressions for these jobs."""
     new, stored = (msgspec.Raw(json.dumps(job).encode()) for job in (submitted, old))
     return Variables(new, stored, **others)
 
 
 def outcomes(*sources: str | Expression, **about: Any) -> list[Outcome]:
-    """The outcome of each expression."""
     expressions = [Expression(each) if isinstance(each, str) else each for each in sources]
     return [*evaluate(expressions, variables(**about))]
 

@@ -44,8 +44,8 @@ def program(name: str, *, package: str, dependencies: bool = False) -> Path:
 
 def find(name: str, package: str, *, dependencies: bool = False) -> Path:
     """The program: installed, cached or downloaded now. Raises NoPackage if no archive can be reached."""
-    if found := shutil.which(name):
-        return Path(found)
+    if path := shutil.which(name):
+        return Path(path)
     cache = cache_root().with_name("debian")
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / f"{package}.lock").open("w") as lock:
@@ -65,11 +65,11 @@ def unpacked(program: Path) -> Path | None:
 
 def environment(program: Path) -> dict[str, str]:
     """The environment of this process, with the folders of libraries that were unpacked with the program."""
-    found = dict(os.environ)
+    variables = dict(os.environ)
     if root := unpacked(program):
         libraries = sorted({str(each.parent) for each in root.glob("usr/lib/*-linux-gnu/**/*.so*")})
-        found["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
-    return found
+        variables["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
+    return variables
 
 
 def _fetched(cache: Path, package: str, dependencies: bool) -> Path:
@@ -77,9 +77,9 @@ def _fetched(cache: Path, package: str, dependencies: bool) -> Path:
         raise NoPackage(f"this machine has no apt-get: install {package}, or put it into PATH")
     with TemporaryDirectory(dir=cache) as name:
         folder = Path(name)
-        wanted = ["install", "--no-install-recommends", package] if dependencies else ["download", package]
-        options, found = _listed(folder, wanted)
-        versions = [f"{name}={unquote(version)}" for name, version in found]
+        arguments = ["install", "--no-install-recommends", package] if dependencies else ["download", package]
+        options, packages = _listed(folder, arguments)
+        versions = [f"{name}={unquote(version)}" for name, version in packages]
         _run(["apt-get", *options, *ONCE, "download", *versions], folder)
         for archive in folder.glob("*.deb"):
             _run(["dpkg-deb", "--extract", str(archive), "unpacked"], folder)
@@ -89,7 +89,7 @@ def _fetched(cache: Path, package: str, dependencies: bool) -> Path:
     return complete
 
 
-def _listed(folder: Path, wanted: Sequence[str]) -> tuple[Sequence[str], list[tuple[str, str]]]:
+def _listed(folder: Path, arguments: Sequence[str]) -> tuple[Sequence[str], list[tuple[str, str]]]:
     """The packages with versions from this machine's lists or from separate lists, and apt's options for the lists."""
     own = []
     for key, value in (("Dir::State::lists", "lists"), ("Dir::Cache", "cache")):
@@ -100,18 +100,18 @@ def _listed(folder: Path, wanted: Sequence[str]) -> tuple[Sequence[str], list[tu
         try:
             if options:
                 _run(["apt-get", *options, *ONCE, "update"], folder)
-            listed = _run(["apt-get", *options, "--quiet", "--print-uris", *LOCK_NOTHING, *wanted], folder)
+            listed = _run(["apt-get", *options, "--quiet", "--print-uris", *LOCK_NOTHING, *arguments], folder)
         except NoPackage as error:
             problem = str(error)
             continue
-        if found := ARCHIVE.findall(listed):
-            return options, sorted(found)
-    raise NoPackage(problem or f"apt-get finds nothing for {' '.join(wanted)}")
+        if packages := ARCHIVE.findall(listed):
+            return options, sorted(packages)
+    raise NoPackage(problem or f"apt-get finds nothing for {' '.join(arguments)}")
 
 
 def _run(command: Sequence[str], folder: Path) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise NoPackage(f"{' '.join(command[:1])}: {said[-1] if said else f'exit code {done.returncode}'}")
+        output = (done.stderr or done.stdout).strip().splitlines()
+        raise NoPackage(f"{' '.join(command[:1])}: {output[-1] if output else f'exit code {done.returncode}'}")
     return done.stdout

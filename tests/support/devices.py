@@ -24,8 +24,8 @@ def claim_template(name: str, *requests: Json, namespace: str = "team-a", versio
 def claims(*templates: str, role: str = "Worker") -> Json:
     """Changes to a job: its pods get a claim from each of these templates instead of GPUs."""
     spec = f"{role}.template.spec"
-    found = [{"name": f"c{index}", "resourceClaimTemplateName": name} for index, name in enumerate(templates)]
-    return {f"{spec}.resourceClaims": found, f"{spec}.containers.0.resources": {"limits": {"cpu": "16"}}}
+    pod_claims = [{"name": f"c{index}", "resourceClaimTemplateName": name} for index, name in enumerate(templates)]
+    return {f"{spec}.resourceClaims": pod_claims, f"{spec}.containers.0.resources": {"limits": {"cpu": "16"}}}
 
 
 def shared_claim(name: str) -> Json:

@@ -10,7 +10,8 @@ from typing import Any
 from certs.authority import Authority
 from certs.pem import load_certificates
 from certs.store import Bundle
-from tests.support.paths import ROOT
+from tests.support.jobs import changed
+from tests.support.paths import MANIFESTS
 from tools import manifests
 from webhook.api import yaml
 from webhook.client.access_reviews import Right
@@ -20,7 +21,6 @@ from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certif
 from webhook.installation.doctor.facts import Facts, Location, Policies
 from webhook.installation.doctor.unread import Unread
 
-MANIFESTS = ROOT / "manifests"
 NOW = datetime.now(UTC).replace(microsecond=0)
 HOST = "mpijob-webhook.mpijob-webhook.svc"
 CA = Authority("mpijob-webhook", lifetime=timedelta(days=365))
@@ -30,7 +30,7 @@ UNREAD = Unread("no permission")
 
 
 def manifest(path: str, kind: str) -> Any:
-    return next(each for each in yaml.load_all((MANIFESTS / path).read_text()) if each["kind"] == kind)
+    return next(document for document in yaml.load_all((MANIFESTS / path).read_text()) if document["kind"] == kind)
 
 
 def chain(pem: bytes) -> Any:
@@ -39,16 +39,16 @@ def chain(pem: bytes) -> Any:
 
 def stored(configuration: Any) -> Any:
     """The object as the API server returns it."""
-    found = deepcopy(configuration)
-    for hook in found["webhooks"]:
+    returned = deepcopy(configuration)
+    for hook in returned["webhooks"]:
         for field in ("namespaceSelector", "objectSelector"):
             hook.setdefault(field, {})
         hook["clientConfig"]["caBundle"] = base64.b64encode(CA.certificate_pem).decode()
-    return found
+    return returned
 
 
 def bundles(pem: bytes) -> tuple[Bundle, ...]:
-    return tuple(Bundle(f"{each}/{registration.NAME}", (pem, pem), "1") for each in registration.RESOURCES.values())
+    return tuple(Bundle(f"{plural}/{registration.NAME}", (pem, pem), "1") for plural in registration.RESOURCES.values())
 
 
 def deployment(name: str, image: str, *, replicas: int = 2, ready: int = 2, **spec: Any) -> Any:
@@ -70,19 +70,12 @@ def crd(*versions: str) -> Any:
 
 def converted_crd() -> Any:
     """The CRD of MPIJobs with older versions and conversion by this service."""
-    found = crd("v2beta1", "v1")
     (*_, patch) = yaml.load_all((MANIFESTS / "older-versions" / "versions.yaml").read_text())[0]
-    found["spec"]["conversion"] = patch["value"]
-    return found
+    return {"spec": {**crd("v2beta1", "v1")["spec"], "conversion": patch["value"]}}
 
 
-def converting() -> Any:
-    """The service's Deployment with the component `conversion`."""
-    found = deployment("mpijob-webhook", "mpijob-webhook:0.1.0")
-    found["spec"]["template"]["spec"]["containers"][0]["args"] = ["serve", "--conversion"]
-    return found
-
-
+CONTAINER = "spec.template.spec.containers.0"
+SERVICE = deployment("mpijob-webhook", "mpijob-webhook:0.1.0")
 OPERATOR = deployment("mpi-operator", "registry.example.com/mpioperator/mpi-operator:0.8.0")
 KUEUE = deployment("kueue-system", "registry.example.com/kueue/kueue:v0.14.0")
 KUEUE_WEBHOOK: dict[str, Any] = {
@@ -101,7 +94,7 @@ HEALTHY = Facts(
     validating=[stored(VALIDATING)],
     service=manifest("base/service.yaml", "Service"),
     endpoints=[("192.0.2.1", 8443), ("192.0.2.2", 8443)],
-    deployment=deployment("mpijob-webhook", "mpijob-webhook:0.1.0"),
+    deployment=SERVICE,
     pods=[pod(), pod()],
     deployments=[OPERATOR],
     crd=crd("v2beta1"),
@@ -121,59 +114,47 @@ HEALTHY = Facts(
 
 
 def with_variable(name: str, value: str) -> Any:
-    """The service's Deployment with this environment variable."""
-    found = deployment("mpijob-webhook", "mpijob-webhook:0.1.0")
-    found["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": name, "value": value}]
-    return found
+    return changed({f"{CONTAINER}.env": [{"name": name, "value": value}]}, SERVICE)
 
 
 def with_arguments(*arguments: str) -> Any:
-    """The service's Deployment with these options of `serve`."""
-    found = deployment("mpijob-webhook", "mpijob-webhook:0.1.0")
-    found["spec"]["template"]["spec"]["containers"][0]["args"] = ["serve", *arguments]
-    return found
+    return changed({f"{CONTAINER}.args": ["serve", *arguments]}, SERVICE)
 
 
 def with_flags(*flags: str) -> Any:
-    """The operator's Deployment with these flags."""
-    found = deepcopy(OPERATOR)
-    found["spec"]["template"]["spec"]["containers"][0]["args"] = ["-alsologtostderr", *flags]
-    return found
+    return changed({f"{CONTAINER}.args": ["-alsologtostderr", *flags]}, OPERATOR)
 
 
 def with_kueue(config: Any) -> dict[str, Any]:
     text = config if isinstance(config, str) else json.dumps(config)
-    found: dict[str, Any] = {"metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"}}
-    if config is not None:
-        found["data"] = {"controller_manager_config.yaml": text}
-    return {"mutating": [stored(MUTATING), KUEUE_WEBHOOK], "deployments": [OPERATOR, KUEUE], "kueue_config": found}
+    metadata = {"name": "kueue-manager-config", "namespace": "kueue-system"}
+    config_map = {"metadata": metadata} | ({} if config is None else {"data": {"controller_manager_config.yaml": text}})
+    return {"mutating": [stored(MUTATING), KUEUE_WEBHOOK], "deployments": [OPERATOR, KUEUE], "kueue_config": config_map}
 
 
 def hook(name: str, **changes: Any) -> dict[str, Any]:
     """The configurations with one hook changed. A field with None is removed."""
     configurations = {"mutating": [stored(MUTATING)], "validating": [stored(VALIDATING)]}
-    for (found,) in configurations.values():
-        for each in found["webhooks"]:
-            if each["name"].startswith(f"{name}."):
-                each.update(changes)
+    for (configuration,) in configurations.values():
+        for hook in configuration["webhooks"]:
+            if hook["name"].startswith(f"{name}."):
+                hook.update(changes)
                 for field in [field for field, value in changes.items() if value is None]:
-                    del each[field]
+                    del hook[field]
     return configurations
 
 
 def named(name: str, **labels: str) -> dict[str, Any]:
-    found = stored(MUTATING)
-    found["metadata"] = {"name": name, "labels": labels}
-    return {"mutating": [found, KUEUE_WEBHOOK]}
+    return {"mutating": [{**stored(MUTATING), "metadata": {"name": name, "labels": labels}}, KUEUE_WEBHOOK]}
 
 
 def by_register(configuration: Any) -> Any:
     """The configuration that `serve --register` creates."""
-    found = stored(configuration)
-    found["metadata"] = {"name": registration.NAME, "labels": {registration.MADE_BY: registration.BY_REGISTER}}
-    for each in found["webhooks"]:
-        each["clientConfig"] = {"url": f"https://127.0.0.1:1{each['clientConfig']['service']['path']}"}
-    return found
+    registered = stored(configuration)
+    registered["metadata"] = {"name": registration.NAME, "labels": {registration.MADE_BY: registration.BY_REGISTER}}
+    for hook in registered["webhooks"]:
+        hook["clientConfig"] = {"url": f"https://127.0.0.1:1{hook['clientConfig']['service']['path']}"}
+    return registered
 
 
 ON_TRIAL = {"mutating": [by_register(MUTATING)], "validating": [by_register(VALIDATING)]}

@@ -1,10 +1,10 @@
 """Environments like the image's, with only the locked packages of the service."""
 
 import hashlib
+import platform
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.controlplane.build import build_lock, cache_root
@@ -15,61 +15,37 @@ from tests.support.paths import ROOT
 LOCK = ROOT / "requirements" / "run.txt"
 
 
-@dataclass(frozen=True)
-class Environment:
-    """An interpreter with the service's packages, and its name in tables."""
-
-    name: str
-    python: Path
+def this(progress: Progress, *more: Path) -> Path:
+    """An interpreter with the service's packages and additional lock files. Raises ControlPlaneError if it fails."""
+    return apart(progress, LOCK, *more)
 
 
-def environment(interpreter: Path, progress: Progress, *more: Path) -> Environment:
-    """An environment for this interpreter in the cache of builds. Raises ControlPlaneError if it cannot be created.
-
-    `more` are additional lock files.
-    """
-    return _made(interpreter, progress, (LOCK, *more))
-
-
-def apart(progress: Progress, lock: Path) -> Environment:
-    """An environment for this Python with only the packages of a lock file, without the service's packages."""
-    return _made(Path(sys.base_prefix) / "bin" / "python3", progress, (lock,))
-
-
-def _made(interpreter: Path, progress: Progress, locks: tuple[Path, ...]) -> Environment:
-    version = _run([str(interpreter), "-c", "import platform; print(platform.python_version())"]).strip()
-    digest = hashlib.sha256(
-        b"".join([f"{interpreter.resolve()} {version}\n".encode(), *(lock.read_bytes() for lock in locks)])
-    )
+def apart(progress: Progress, *locks: Path) -> Path:
+    """An interpreter of this Python version with only the packages of these lock files, in the cache of builds."""
+    base = Path(sys.base_prefix) / "bin" / "python3"
+    version = platform.python_version()
+    digest = hashlib.sha256(f"{base.resolve()} {version}\n".encode() + b"".join(lock.read_bytes() for lock in locks))
     folder = cache_root() / f"python-{digest.hexdigest()[:16]}"
-    found = Environment(f"Python {version}", folder / "bin" / "python")
-    if found.python.exists():
+    python = folder / "bin" / "python"
+    if python.exists():
         folder.touch()  # for build.remove_unused
-        return found
+        return python
     with build_lock(progress):
         progress.say(f"Making an environment for Python {version} in {folder}, once: half a minute.")
         try:
-            _run([str(interpreter), "-m", "venv", str(folder)])
-            command = [str(found.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            _run(base, "-m", "venv", folder)
             for lock in locks:
-                _run([*command, "--require-hashes", "--requirement", str(lock)])
-            _run([str(found.python), "-m", "compileall", "-q", str(folder / "lib")], check=False)
+                _run(
+                    python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--require-hashes", "-r", lock
+                )
+            subprocess.run([python, "-m", "compileall", "-q", folder / "lib"], capture_output=True, check=False)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-    return found
+    return python
 
 
-def this(progress: Progress, *more: Path) -> Environment:
-    """An environment for this Python."""
-    return environment(Path(sys.base_prefix) / "bin" / "python3", progress, *more)
-
-
-def _run(command: list[str], *, check: bool = True) -> str:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise ControlPlaneError(f"{command[0]}: {error.strerror}") from None
-    if done.returncode and check:
-        raise ControlPlaneError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()[-2000:]}")
-    return done.stdout
+def _run(*command: str | Path) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ControlPlaneError(f"`{' '.join(map(str, command))}` failed:\n{done.stderr.strip()[-2000:]}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tests.support.jobs import changed
-from tests.support.strategies import COMPLETE, paths
+from tests.support.strategies import COMPLETE, parent_of, paths
 from webhook.api.annotations import INJECTED
 
 Job = dict[str, Any]
@@ -31,26 +31,23 @@ def _keys(path: str, size: int, value: Any, *, key: str = "x.example.com/k{}") -
     return lambda length: changed({path: {key.format(index): value for index in range(max(length // size, 1))}})
 
 
-def _long(path: str, text: Callable[[int], str], *, item: Callable[[str], Any] = lambda text: text) -> Make:
-    """Items with `length` bytes in total. Each has a text of about 120 kB, which `job-size` admits."""
-
-    def make(length: int) -> Job:
-        count = min(max(length // 120_000, 1), 8)
-        return changed({path: [item(text(length // count)) for _ in range(count)]})
-
-    return make
+def _long_words(length: int) -> Job:
+    """Commands with `length` bytes in total. Each has a word of about 120 kB, which `job-size` admits."""
+    count = min(max(length // 120_000, 1), 8)
+    container = {**_container(0), "command": ["x " + "y" * (length // count)]}
+    return changed({f"{SPEC}.containers": [container] * count})
 
 
-def _deep(path: str, opening: str, closing: Any) -> Make:
+def _nested(length: int, wrapped: Callable[[Any], Any]) -> list[Any]:
     """Values with `length` bytes in total. Each is nested 200 levels deep, which JSON parsers accept."""
+    value: Any = 0
+    for _ in range(200):
+        value = wrapped(value)
+    return [value] * max(length // 800, 1)
 
-    def make(length: int) -> Job:
-        value: Any = closing
-        for _ in range(200):
-            value = [value] if opening == "[" else {"a": value}
-        return changed({path: [value] * max(length // 800, 1)})
 
-    return make
+def _mappings(length: int) -> list[Any]:
+    return _nested(length, lambda value: {"a": value})
 
 
 def _script(begin: str, word: str) -> Make:
@@ -159,21 +156,15 @@ SHAPES: Mapping[str, Make] = {
         {"Worker.template.metadata.annotations": {"k8s.v1.cni.cncf.io/networks": "a/b," * (length // 4)}}
     ),
     "a list of injections": lambda length: changed({"metadata.annotations": {INJECTED: "istio," * (length // 6)}}),
-    "words with blanks": _long(
-        f"{SPEC}.containers",
-        lambda length: "x " + "y" * length,
-        item=lambda text: {"name": "c", "image": "registry.example.com/ml/train:1.4", "command": [text]},
-    ),
+    "words with blanks": _long_words,
     "claim requests": lambda length: _claim(requests={f"k{index}": "1" for index in range(length // 13)}),
     "claim limits that are no quantities": lambda length: _claim(
         limits={f"k{index}": "x" for index in range(length // 13)}
     ),
     "exports and variables": lambda length: changed(
         {
-            "Launcher.template.spec.containers.0.command": ["sh", "-c", _exports(min(length // 2, 32_000))],
-            "Launcher.template.spec.containers.0.env": [
-                {"name": f"NCCL_{index}", "value": "1"} for index in range(min(length // 80, 1000))
-            ],
+            f"{LAUNCHED}.command": ["sh", "-c", _exports(min(length // 2, 32_000))],
+            f"{LAUNCHED}.env": [{"name": f"NCCL_{index}", "value": "1"} for index in range(min(length // 80, 1000))],
         }
     ),
     "owners": _many("metadata.ownerReferences", 30, lambda index: {"kind": "Pod", "name": f"p{index}"}),
@@ -185,12 +176,10 @@ SHAPES: Mapping[str, Make] = {
     ),
     "unknown fields": lambda length: changed({f"spec.u{index}": 1 for index in range(max(length // 12, 1))}),
     "minimum resources": _keys("spec.runPolicy.schedulingPolicy.minResources", 24, "1"),
-    "deep lists": _deep("spec.x", "[", 0),
-    "deep mappings": _deep("spec.x", "{", 0),
-    "deep claims": _deep(f"{SPEC}.resourceClaims", "{", 0),
-    "deep amounts": lambda length: changed(
-        {f"{CONTAINER}.resources.limits": {"cpu": _deep("spec.x", "{", 0)(length)["spec"]["x"]}}
-    ),
+    "deep lists": lambda length: changed({"spec.x": _nested(length, lambda value: [value])}),
+    "deep mappings": lambda length: changed({"spec.x": _mappings(length)}),
+    "deep claims": lambda length: changed({f"{SPEC}.resourceClaims": _mappings(length)}),
+    "deep amounts": lambda length: changed({f"{CONTAINER}.resources.limits.cpu": _mappings(length)}),
 }
 
 
@@ -198,10 +187,7 @@ def strings(length: int) -> Iterator[tuple[str, Job]]:
     """(path, job) for each text field, with a text of `length` characters in this field."""
     job = changed(base=COMPLETE)
     for path in paths(job):
-        *parents, last = path
-        parent: Any = job
-        for key in parents:
-            parent = parent[key]
+        parent, last = parent_of(job, path), path[-1]
         if not isinstance(parent[last], str):
             continue
         for text in ("x" * length, "x]." * (length // 3)):

@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,8 +29,6 @@ CERTIFICATES = "/run/registry.pem"
 
 @dataclass(frozen=True)
 class Image:
-    """The root folder and configuration of an image."""
-
     root: Path
     config: Mapping[str, Any]
 
@@ -81,23 +78,17 @@ def base_archive() -> Path:
     with build_lock(Progress()):
         if not archive.exists():
             archive.parent.mkdir(parents=True, exist_ok=True)
-            with TemporaryDirectory(dir=archive.parent) as folder, _debootstrap(Path(folder)) as command:
+            program = debian.program("debootstrap", package="debootstrap")  # a script that works without installation
+            scripts = f"DEBOOTSTRAP_DIR={debian.unpacked(program) or ''}/usr/share/debootstrap"
+            with TemporaryDirectory(dir=archive.parent) as folder:
                 root, partial = Path(folder, "root"), Path(folder, archive.name)
-                _run([*command, "--variant=minbase", SUITE, str(root)])
-                for each in LEFT_OUT:
-                    shutil.rmtree(root / each)
-                    (root / each).mkdir()
+                _run(["env", scripts, str(program), "--variant=minbase", SUITE, str(root)])
+                for omitted in LEFT_OUT:
+                    shutil.rmtree(root / omitted)
+                    (root / omitted).mkdir()
                 _run(["tar", "--create", "--one-file-system", "--file", str(partial), "--directory", str(root), "."])
                 partial.rename(archive)
     return archive
-
-
-@contextmanager
-def _debootstrap(folder: Path) -> Iterator[list[str]]:
-    """The command line of debootstrap, a script that works without installation."""
-    program = debian.program("debootstrap", package="debootstrap")
-    unpacked = debian.unpacked(program)
-    yield ["env", f"DEBOOTSTRAP_DIR={unpacked or ''}/usr/share/debootstrap", str(program)]
 
 
 def _with_libraries(program: Path) -> str:
@@ -126,6 +117,6 @@ def _registry() -> Iterator[str]:
 def _run(command: Sequence[str], env: Mapping[str, str] | None = None) -> str:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=env)
     if done.returncode:
-        said = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
-        raise ControlPlaneError(f"{shlex.join(command)}: exit code {done.returncode}\n{said}")
+        output = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
+        raise ControlPlaneError(f"{shlex.join(command)}: exit code {done.returncode}\n{output}")
     return done.stdout

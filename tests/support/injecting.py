@@ -80,9 +80,9 @@ def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> De
         dropped = without_defaults(job, kept_in=decision.document)
         stored = copy.deepcopy(decision.document)
         if isinstance(at(job).get("metadata"), dict) and isinstance(job["metadata"].get("annotations"), dict | None):
-            for each in (dropped, stored):  # like `kubectl apply`
-                annotations = at(each, "metadata", "annotations")
-                each["metadata"]["annotations"] = {**annotations, LAST_APPLIED: json.dumps(job)}
+            for document in (dropped, stored):  # like `kubectl apply`
+                annotations = at(document, "metadata", "annotations")
+                document["metadata"]["annotations"] = {**annotations, LAST_APPLIED: json.dumps(job)}
         applied = mutate(dropped, policy, "UPDATE", view=view, stored=stored)
         assert without_list(applied.document) == without_list(decision.document), (
             "values that a repeated apply removes are restored"

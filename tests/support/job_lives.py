@@ -19,12 +19,10 @@ HOUR = 3600.0
 
 
 def moment(seconds: float) -> str:
-    """A time in Kubernetes' notation."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def condition(kind: str, status: str = "True", *, at: float = START, reason: str = "") -> dict[str, Any]:
-    """A condition in a status."""
     return {"type": kind, "status": status, "reason": reason, "lastTransitionTime": moment(at)}
 
 
@@ -65,7 +63,6 @@ def kubernetes_job(
     limit: int | None = None,
     suspend: bool | None = None,
 ) -> dict[str, Any]:
-    """A Job with this owner."""
     references = [
         {"apiVersion": "kubeflow.org/v2beta1", "kind": kind, "name": "train", "uid": owner, "controller": True}
     ]
@@ -90,17 +87,14 @@ class Seen(Watch[ByNamespace, T]):
         super().__init__(kind, None, log=Log())  # type: ignore[arg-type]  # nothing is read
 
     def list(self, *objects: dict[str, Any]) -> None:
-        """Replace all objects by a complete list."""
         contents = self.store.contents()
         self.store.read([msgspec.Raw(json.dumps(each).encode()) for each in objects], contents)
         self.store.replace(contents)
 
     def put(self, document: dict[str, Any]) -> None:
-        """Add or change an object."""
         self.store.put(_metadata(document), msgspec.Raw(json.dumps(document).encode()))
 
     def remove(self, document: dict[str, Any]) -> None:
-        """Delete the object."""
         self.store.remove(_metadata(document))
 
 

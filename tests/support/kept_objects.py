@@ -42,20 +42,20 @@ class KeptObjects:
         return watch
 
     def view(self, resources: Iterable[Resource[Any, Any]]) -> LiveView:
-        """A view that has read all objects of these resources."""
         nothing: Any = None
         view = LiveView(nothing, log=Log(), resources=resources)
         for watch in view.watches:
             self._fill(watch.kind.path.rpartition("/")[2], watch)
         return view
 
-    def put(self, path: str, found: dict[str, Any]) -> dict[str, Any]:
+    def put(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
         """Store or replace an object, like a foreign client."""
         namespace = path.split("/namespaces/")[1].split("/", maxsplit=1)[0] if "/namespaces/" in path else ""
-        metadata = {"uid": str(uuid4()), **found["metadata"], "name": path.rpartition("/")[2], "resourceVersion": "1"}
+        name = path.rpartition("/")[2]
+        metadata = {"uid": str(uuid4()), **document["metadata"], "name": name, "resourceVersion": "1"}
         if namespace and "/" in path.split("/namespaces/")[1]:
             metadata["namespace"] = namespace
-        self.objects[path] = {**copy.deepcopy(found), "metadata": metadata}
+        self.objects[path] = {**copy.deepcopy(document), "metadata": metadata}
         self._tell(path, self.objects[path], gone=False)
         return self.objects[path]
 
@@ -74,9 +74,8 @@ class KeptObjects:
         return [call for call in self.calls if call[0] != "GET"]
 
     def named(self, plural: str) -> dict[str, dict[str, Any]]:
-        """The objects of a kind by name."""
-        found = {path: each for path, each in self.objects.items() if path.split("/")[-2] == plural}
-        return {path.rpartition("/")[2]: each for path, each in found.items()}
+        objects = {path: document for path, document in self.objects.items() if path.split("/")[-2] == plural}
+        return {path.rpartition("/")[2]: document for path, document in objects.items()}
 
     async def request(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """Like `Client.request`."""
@@ -93,42 +92,42 @@ class KeptObjects:
             return copy.deepcopy(self.put(path, body))
         if path not in self.objects:
             raise ApiError(409 if method == "PATCH" else 404, "not found")
-        found = self.objects[path]
+        stored = self.objects[path]
         if method == "DELETE":
             self.remove(path)
         if method == "PATCH":
-            if body["metadata"].get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
+            if body["metadata"].get("uid", stored["metadata"]["uid"]) != stored["metadata"]["uid"]:
                 raise ApiError(409, "uid mismatch")
-            labels = {**(found["metadata"].get("labels") or {}), **body["metadata"]["labels"]}
-            found = self.put(
-                path, {**found, **body, "metadata": {**found["metadata"], **body["metadata"], "labels": labels}}
+            labels = {**(stored["metadata"].get("labels") or {}), **body["metadata"]["labels"]}
+            stored = self.put(
+                path, {**stored, **body, "metadata": {**stored["metadata"], **body["metadata"], "labels": labels}}
             )
-        return copy.deepcopy(found)
+        return copy.deepcopy(stored)
 
     def _fill(self, plural: str, watch: Watch[Any, Any]) -> None:
         self._followers.append((plural, watch))
         watch.synced = True
         watch._settled.set()
         watch._touch()
-        for path, found in self.objects.items():
+        for path, document in self.objects.items():
             if path.split("/")[-2] == plural:
-                self._hand_over(watch, found, gone=False)
+                self._hand_over(watch, document, gone=False)
 
-    def _tell(self, path: str, found: dict[str, Any], *, gone: bool) -> None:
+    def _tell(self, path: str, document: dict[str, Any], *, gone: bool) -> None:
         for plural, watch in self._followers:
             if path.split("/")[-2] == plural:
-                found = copy.deepcopy(found)
-                self._missed.append(lambda watch=watch, found=found: self._hand_over(watch, found, gone=gone))
+                document = copy.deepcopy(document)
+                self._missed.append(lambda watch=watch, document=document: self._hand_over(watch, document, gone=gone))
         if not self.late:
             self.catch_up()
 
-    def _hand_over(self, watch: Watch[Any, Any], found: dict[str, Any], *, gone: bool) -> None:
-        metadata = msgspec.convert(found["metadata"], Metadata)
+    def _hand_over(self, watch: Watch[Any, Any], document: dict[str, Any], *, gone: bool) -> None:
+        metadata = msgspec.convert(document["metadata"], Metadata)
         label = watch.kind.label_selector
-        if gone or (label and label not in (found["metadata"].get("labels") or {})):
+        if gone or (label and label not in (document["metadata"].get("labels") or {})):
             watch.store.remove(metadata)
         else:
-            watch.store.put(metadata, msgspec.Raw(msgspec.json.encode(found)))
+            watch.store.put(metadata, msgspec.Raw(msgspec.json.encode(document)))
 
 
 class JobLists:
@@ -148,7 +147,7 @@ class JobLists:
         if "continue=" not in target:
             self.moment = list(self.cluster.named("mpijobs").values())
         start = int(target.rpartition("continue=")[2]) if "continue=" in target else 0
-        items = [msgspec.Raw(msgspec.json.encode(each)) for each in self.moment[start : start + 2]]
+        items = [msgspec.Raw(msgspec.json.encode(job)) for job in self.moment[start : start + 2]]
         more = str(start + 2) if start + 2 < len(self.moment) else ""
         return Page(PageMetadata("7", more), items)
 

@@ -16,7 +16,8 @@ Quotas = Mapping[str, Mapping[str, Limits]]
 
 def manifest(kind: str, name: str, spec: Json, *, namespace: str = "", status: Json | None = None) -> Json:
     metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
-    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec, "status": status or {}}
+    fields = {"metadata": metadata, "spec": spec, **({"status": status} if status else {})}
+    return {"apiVersion": API_VERSION, "kind": kind, **fields}
 
 
 def cluster_queue(name: str, *groups: Quotas, cohort: str | None = None, inactive: str = "", **spec: Any) -> Json:
@@ -32,7 +33,8 @@ def local_queue(name: str, cluster_queue: str, *, namespace: str = "team-a", ina
 
 
 def cohort(name: str, *groups: Quotas, parent: str | None = None) -> Json:
-    return manifest("Cohort", name, {"parentName": parent or "", "resourceGroups": resource_groups(*groups)})
+    child = {"parentName": parent} if parent else {}
+    return manifest("Cohort", name, {"resourceGroups": resource_groups(*groups), **child})
 
 
 def flavor(name: str, labels: Mapping[str, str] | None = None, **spec: Any) -> Json:
@@ -68,8 +70,9 @@ def config(extra: str = "", text: str = CONFIG) -> Json:
 
 
 def active(reason: str) -> Json:
-    status = "False" if reason else "True"
-    return {"conditions": [{"type": "Active", "status": status, "reason": reason or "Ready"}]}
+    """A complete status, which an API server accepts too, and ignores."""
+    condition = {"type": "Active", "status": "False" if reason else "True", "reason": reason or "Ready"}
+    return {"conditions": [{**condition, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
 
 
 def resource_groups(*groups: Quotas) -> list[Json]:
@@ -87,5 +90,5 @@ def resource_groups(*groups: Quotas) -> list[Json]:
 
 def quota(resource: str, limits: Limits) -> Json:
     nominal, borrowing, lending = limits if isinstance(limits, tuple) else (limits, None, None)
-    found = {"name": resource, "nominalQuota": nominal, "borrowingLimit": borrowing, "lendingLimit": lending}
-    return {key: value for key, value in found.items() if value is not None}
+    fields = {"name": resource, "nominalQuota": nominal, "borrowingLimit": borrowing, "lendingLimit": lending}
+    return {key: value for key, value in fields.items() if value is not None}

@@ -78,7 +78,9 @@ class Api:
         self.listed.append(target)
         plural = target.partition("?")[0].rsplit("/", 1)[-1]
         self.before_list(plural)
-        return Page(PageMetadata("7"), [Raw(json.dumps(each).encode()) for each in self.objects.get(plural, ())])
+        return Page(
+            PageMetadata("7"), [Raw(json.dumps(document).encode()) for document in self.objects.get(plural, ())]
+        )
 
     def store(self, key: str, body: dict[str, Any]) -> dict[str, Any]:
         self.version += 1
@@ -121,8 +123,6 @@ class View(NothingKnown):
 
 
 class World:
-    """A ledger with its API server, view and log."""
-
     def __init__(self, *faults: Exception) -> None:
         self.api = Api(*faults)
         self.view = View(self.api)
@@ -152,16 +152,11 @@ class World:
         return [decision.name for decision in decisions if decision.allowed]
 
     def see(self, name: str, **changes: Any) -> None:
-        """Deliver a job to the watch."""
         self.view.jobs["team", name] = record(name, **changes)
 
     @property
     def reserved(self) -> list[str]:
-        return [name for lease in self.view.all(RESERVATIONS).values() for name in names_of(lease)]
-
-
-def names_of(lease: Any) -> list[str]:
-    return [entry.reservation.name for entry in lease.entries]
+        return [entry.reservation.name for lease in self.view.all(RESERVATIONS).values() for entry in lease.entries]
 
 
 def fits(name: str = "c", *, new: bool = False) -> Decision:
@@ -173,11 +168,16 @@ def deciding(name: str, *, new: bool = False) -> Callable[[ClusterView], Decisio
     """A verdict for a namespace with room for `HOLDS` jobs."""
 
     def decide(view: ClusterView) -> Decision:
-        found = view.within(RESERVATIONS, "team")
-        assert found is not UNKNOWN
+        leases = view.within(RESERVATIONS, "team")
+        assert leases is not UNKNOWN
         stored = {(key[1], job.uid) for key, job in view.within(MPI_JOBS, "team").items()}  # type: ignore[union-attr]
-        reserved = [entry.reservation for lease in found.values() for entry in lease.entries]
-        others = {each.name for each in reserved if not (each.new and (each.name, each.uid) in stored)} - {name}
+        reserved = [entry.reservation for lease in leases.values() for entry in lease.entries]
+        pending = [
+            reservation
+            for reservation in reserved
+            if not (reservation.new and (reservation.name, reservation.uid) in stored)
+        ]
+        others = {reservation.name for reservation in pending} - {name}
         denied = [] if len(others) < HOLDS else [Finding("resource-quota", Violation("", "full", fix=""))]
         return Decision(name=name, denied=denied, reservation=Reservation(f"uid-{name}", name, new=new))
 

@@ -122,7 +122,6 @@ class Live:
         return self.service.telemetry.registry.get_sample_value(f"mpijob_webhook_{name}", labels) or 0
 
     def log(self, event: str | None = None) -> list[dict[str, Any]]:
-        """The lines of the log until now."""
         lines = [json.loads(line) for line in self.log_text().splitlines()]
         return [line for line in lines if event in {None, line["event"]}]
 
@@ -144,12 +143,12 @@ def live(**settings: Any) -> Iterator[Live]:
     """A ready service with these settings, until the block ends."""
     log = io.BytesIO()
     defaults: dict[str, Any] = {"listen": LOOPBACK, "ops_listen": LOOPBACK, "drain_seconds": 0, "ssh_keys_ready": 0}
-    wanted = ServeSettings(**(defaults | settings))
+    options = ServeSettings(**(defaults | settings))
     started: list[Live] = []
     ready, end = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
-        async with running(wanted, Telemetry(JsonLog(log))) as service:
+        async with running(options, Telemetry(JsonLog(log))) as service:
             started.append(Live(service, log, asyncio.get_running_loop()))
             ready.set()
             await end.wait()

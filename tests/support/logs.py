@@ -19,5 +19,4 @@ class Log:
 
     @property
     def told(self) -> list[str]:
-        """The events of all lines, in order."""
         return [event for _, event, _ in self.lines]

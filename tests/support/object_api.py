@@ -62,14 +62,14 @@ class FakeApi:
         body = await request.json() if request.can_read_body else {}
         if request.method == "POST":
             return self._create(f"{request.path}/{body['metadata']['name']}", body)
-        found = self.objects.get(request.path)
-        if found is None:
+        stored = self.objects.get(request.path)
+        if stored is None:
             return _status(404, f'"{request.path}" not found')
         if request.method == "DELETE":
-            if (body.get("preconditions") or {}).get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
+            if (body.get("preconditions") or {}).get("uid", stored["metadata"]["uid"]) != stored["metadata"]["uid"]:
                 return _status(409, "the UID in the precondition does not match")
             del self.objects[request.path]
-        return web.Response(text=found["log"]) if "log" in found else web.json_response(found)
+        return web.Response(text=stored["log"]) if "log" in stored else web.json_response(stored)
 
     async def _version(self, request: web.Request) -> web.Response:
         return web.json_response({"major": "1", "minor": self.minor})

@@ -17,8 +17,6 @@ from webhook.server.background import at_work
 
 
 class OwnerWorld:
-    """A cluster and one replica that runs the controller of this kind."""
-
     def __init__(
         self,
         cluster: KeptObjects,
@@ -48,7 +46,6 @@ class OwnerWorld:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
-        """Run the controller until the block ends."""
         async with at_work(self.controller.run):
             await self.settled()
             yield self

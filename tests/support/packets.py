@@ -28,8 +28,6 @@ class End:
 
 @dataclass(frozen=True)
 class Network:
-    """Namespaces with their labels, and the NetworkPolicies in them."""
-
     namespaces: Mapping[str, Mapping[str, str]]
     policies: Sequence[Mapping[str, Any]]
 
@@ -43,14 +41,14 @@ class Network:
         return self._lets("Egress", source, target, where) and self._lets("Ingress", target, source, where)
 
     def _lets(self, direction: str, end: End, peer: End, where: tuple[End, int, str]) -> bool:
-        policies = [each for each in self.policies if _selects(each, end) and direction in _types(each["spec"])]
+        policies = [policy for policy in self.policies if _selects(policy, end) and direction in _types(policy["spec"])]
         if not policies:
             return True  # not isolated
         rules, peers = ("ingress", "from") if direction == "Ingress" else ("egress", "to")
         return any(
-            self._peers(rule.get(peers), each["metadata"]["namespace"], peer) and _ports(rule.get("ports"), *where)
-            for each in policies
-            for rule in each["spec"].get(rules) or ()
+            self._peers(rule.get(peers), policy["metadata"]["namespace"], peer) and _ports(rule.get("ports"), *where)
+            for policy in policies
+            for rule in policy["spec"].get(rules) or ()
         )
 
     def _peers(self, peers: Iterable[Mapping[str, Any]] | None, namespace: str, end: End) -> bool:
@@ -74,18 +72,18 @@ class Network:
 
 def matches(selector: Selector, labels: Mapping[str, str]) -> bool:
     """Whether a label selector selects an object with these labels. An empty selector selects everything."""
-    wanted = selector.get("matchLabels") or {}
-    if any(labels.get(key) != value for key, value in wanted.items()):
+    required = selector.get("matchLabels") or {}
+    if any(labels.get(key) != value for key, value in required.items()):
         return False
-    for each in selector.get("matchExpressions") or ():
-        value, values = labels.get(each["key"]), each.get("values") or ()
+    for expression in selector.get("matchExpressions") or ():
+        value, values = labels.get(expression["key"]), expression.get("values") or ()
         held = {
             "In": value is not None and value in values,
             "NotIn": value is None or value not in values,
             "Exists": value is not None,
             "DoesNotExist": value is None,
         }
-        if not held[each["operator"]]:
+        if not held[expression["operator"]]:
             return False
     return True
 
@@ -102,13 +100,13 @@ def _types(spec: Mapping[str, Any]) -> list[str]:
 def _ports(ports: Iterable[Mapping[str, Any]] | None, target: End, port: int, protocol: str) -> bool:
     if not ports:
         return True
-    for each in ports:
-        if each.get("protocol", "TCP") != protocol:
+    for allowed in ports:
+        if allowed.get("protocol", "TCP") != protocol:
             continue
-        number = each.get("port")
+        number = allowed.get("port")
         if isinstance(number, str):
             if target.ports.get(number) == (protocol, port):
                 return True
-        elif number is None or number <= port <= each.get("endPort", number):
+        elif number is None or number <= port <= allowed.get("endPort", number):
             return True
     return False

@@ -43,19 +43,18 @@ def worker_pods(cluster: Cluster, namespace: str, name: str) -> list[dict[str, A
     return pods
 
 
-def hosts(cluster: Cluster, namespace: str, name: str, workers: int, *, timeout: float = 120) -> list[str]:
+def hosts(cluster: Cluster, namespace: str, name: str, workers: int) -> list[str]:
     """The nodes of a job's workers, once `workers` of them have a node."""
 
     def bound() -> list[str] | None:
         pods = worker_pods(cluster, namespace, name)
-        found = [pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")]
-        return found if len(found) == workers else None
+        nodes = [pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")]
+        return nodes if len(nodes) == workers else None
 
-    return cluster.wait_for(f"{workers} workers of {name} to be bound", bound, timeout=timeout)
+    return cluster.wait_for(f"{workers} workers of {name} to be bound", bound, timeout=120)
 
 
 def delete_jobs(cluster: Cluster, namespace: str) -> None:
-    """Delete the jobs of the namespace, and wait until their pods are deleted."""
     cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace)
     gone = lambda: not cluster.get("pods", "-n", namespace)["items"] or None  # noqa: E731
     cluster.wait_for("the pods to be gone", gone, timeout=120)

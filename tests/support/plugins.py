@@ -34,20 +34,13 @@ def inject(job, settings, ctx, patch):
 SAYS_NO = 'yield Violation("spec", f"I say {settings.word}", fix="Give up.")'
 
 
-def install(
-    folder: Path,
-    name: str,
-    modules: Mapping[str, str],
-    points: Mapping[str, Mapping[str, str]],
-    *,
-    version: str = "1.0",
-) -> None:
+def install(folder: Path, name: str, modules: Mapping[str, str], points: Mapping[str, Mapping[str, str]]) -> None:
     """Write a package with these modules and entry points, which are {name: value} by the last word of the group."""
     for module, text in modules.items():
         (folder / f"{module}.py").write_text(text)
-    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info = folder / f"{name.replace('-', '_')}-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     lines = [
         line
         for group, entries in points.items()
@@ -62,11 +55,10 @@ def install_rule(folder: Path, body: str = SAYS_NO, entry_id: str = "acme-no") -
     install(folder, "acme", {module: RULE.format(id=entry_id, body=body)}, {"rules": {entry_id: f"{module}:check"}})
 
 
-def install_injection(folder: Path, body: str, entry_id: str = "acme-more", *, forms: str = "()") -> None:
+def install_injection(folder: Path, body: str, *, forms: str = "()") -> None:
     """Write the package `acme` with an injection whose function has this body."""
-    module = entry_id.replace("-", "_")
-    points = {"injections": {entry_id: f"{module}:inject"}}
-    install(folder, "acme", {module: INJECTION.format(id=entry_id, body=body, forms=forms)}, points)
+    modules = {"acme_more": INJECTION.format(id="acme-more", body=body, forms=forms)}
+    install(folder, "acme", modules, {"injections": {"acme-more": "acme_more:inject"}})
 
 
 @contextmanager

@@ -26,8 +26,8 @@ def layer(name: str, text: str = "") -> Layer:
 
 def policy_file(name: str, text: str = "", *, labelled: bool = True) -> PolicyFile:
     """A valid policy in a ConfigMap in a file."""
-    found = layer(name, text).document
-    return PolicyFile(name, f"{name}.yaml", document=found, in_configmap=True, labelled=labelled)
+    loaded = layer(name, text).document
+    return PolicyFile(name, f"{name}.yaml", document=loaded, in_configmap=True, labelled=labelled)
 
 
 def configmap(name: str, text: object, *, label: str = "true", namespace: str | None = NAMESPACE) -> dict[str, Any]:

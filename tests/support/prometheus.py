@@ -1,6 +1,5 @@
 """A real Prometheus from Debian's package, which scrapes the programs of a test."""
 
-import base64
 import http.server
 import json
 import threading
@@ -12,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tests.controlplane.cluster import Cluster
+from tests.controlplane.credentials import read_kubeconfig
 from tests.controlplane.process import free_port, responds
 from tests.support.debian import program
 from tests.support.paths import MANIFESTS
@@ -39,22 +37,21 @@ class Prometheus:
     url: str
 
     def ask(self, path: str, **parameters: object) -> Any:
-        """The data in a response of its API."""
         query = urllib.parse.urlencode(parameters)
         with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{query}", timeout=30) as response:
             return json.load(response)["data"]
 
     def instant(self, query: str) -> list[Any]:
         """The current series of the query. Raises HTTPError 400 for an invalid query."""
-        found: list[Any] = self.ask("query", query=query, time=time.time())["result"]
-        return found
+        series: list[Any] = self.ask("query", query=query, time=time.time())["result"]
+        return series
 
 
 def start(cluster: Cluster, replicas: dict[str, str]) -> Prometheus:
     """Start a Prometheus that scrapes the API server, and these operations ports (by pod name) as in the
     ServiceMonitor.
     """
-    found = program("prometheus", package="prometheus")
+    prometheus = program("prometheus", package="prometheus")
     folder = cluster.dir / "prometheus"
     folder.mkdir()
     (folder / "rules.yml").write_text(json.dumps({"groups": rule_groups()}))
@@ -84,7 +81,7 @@ def start(cluster: Cluster, replicas: dict[str, str]) -> Prometheus:
         f"--storage.tsdb.path={folder / 'data'}",
         f"--web.listen-address={address}",
     )
-    cluster.launch("prometheus", (found,), flags, ready=lambda _: responds(f"http://{address}/-/ready"))
+    cluster.launch("prometheus", (prometheus,), flags, ready=lambda _: responds(f"http://{address}/-/ready"))
     return Prometheus(f"http://{address}")
 
 
@@ -119,21 +116,15 @@ class _Exposition(http.server.BaseHTTPRequestHandler):
 
 def _api_server(kubeconfig: Path, folder: Path) -> dict[str, Any]:
     """The scrape configuration for the API server. It keeps only admission metrics: all metrics have a megabyte."""
-    config = yaml.safe_load(kubeconfig.read_text())
-    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-    files = {
-        "ca_file": cluster["certificate-authority-data"],
-        "cert_file": user["client-certificate-data"],
-        "key_file": user["client-key-data"],
-    }
-    for name, content in files.items():
-        (folder / name).write_bytes(base64.b64decode(content))
+    server, pem = read_kubeconfig(kubeconfig)
+    for name, content in pem.items():
+        (folder / f"{name}.pem").write_bytes(content)
     return {
         "job_name": "apiserver",
         "scheme": "https",
         "scrape_interval": "5s",
-        "tls_config": {name: str(folder / name) for name in files},
-        "static_configs": [{"targets": [urllib.parse.urlsplit(cluster["server"]).netloc]}],
+        "tls_config": {f"{name}_file": str(folder / f"{name}.pem") for name in pem},
+        "static_configs": [{"targets": [urllib.parse.urlsplit(server).netloc]}],
         "metric_relabel_configs": [
             {"source_labels": ["__name__"], "regex": "apiserver_admission_.*", "action": "keep"}
         ],

@@ -13,9 +13,9 @@ def run(*arguments: str | Path, text: str | None = None) -> str:
     """The output of promtool with `text` as standard input. Raises AssertionError with the output if it fails."""
     promtool = program("promtool", package="prometheus")
     done = subprocess.run([promtool, *arguments], input=text, capture_output=True, text=True, timeout=170, check=False)
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    return said
+    output = done.stdout + done.stderr
+    assert done.returncode == 0, output
+    return output
 
 
 def case(

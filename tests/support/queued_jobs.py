@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.controlplane import kueue
 from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import KEEP_RUNNING
+from tests.support import kueue_objects
 from tests.support.installation import service
 from tests.support.installation.service import example
 from tests.support.policies import NAMESPACE, policy_configmap, quick_keys
@@ -53,8 +53,8 @@ class Job:
     name: str
 
     def get(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.cluster.get("mpijob", self.name, "-n", self.namespace)
-        return found
+        job: dict[str, Any] = self.cluster.get("mpijob", self.name, "-n", self.namespace)
+        return job
 
     @property
     def queue(self) -> str | None:
@@ -73,14 +73,14 @@ class Job:
 
     def pods(self) -> list[dict[str, Any]]:
         selector = f"training.kubeflow.org/job-name={self.name}"
-        found = self.cluster.get("pods", "-n", self.namespace, "-l", selector)["items"]
-        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+        pods = self.cluster.get("pods", "-n", self.namespace, "-l", selector)["items"]
+        return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
 
     def workload(self) -> dict[str, Any] | None:
         """Kueue's Workload for the job; None if there is none."""
-        for found in self.cluster.get("workloads", "-n", self.namespace)["items"]:
-            if any(owner["name"] == self.name for owner in found["metadata"].get("ownerReferences", ())):
-                workload: dict[str, Any] = found
+        workloads: list[dict[str, Any]] = self.cluster.get("workloads", "-n", self.namespace)["items"]
+        for workload in workloads:
+            if any(owner["name"] == self.name for owner in workload["metadata"].get("ownerReferences", ())):
                 return workload
         return None
 
@@ -109,9 +109,9 @@ def pi(namespace: str, name: str, *, cpu: int = 1, runs_on: bool = True, **metad
 
 def any_job(chosen: random.Random, namespace: str, name: str) -> dict[str, Any]:
     """A random job, with or without a queue, a suspension by the user, and a priority class that does not exist."""
-    asked = chosen.choice([None, None, "training", "other", "default", "nowhere", ""])
+    queue = chosen.choice([None, None, "training", "other", "default", "nowhere", ""])
     labels = {PRIORITY_LABEL: "gone"} if chosen.random() < 0.15 else {"app": "train"}
-    job = pi(namespace, name, annotations={} if asked is None else {ASK: asked}, labels=labels)
+    job = pi(namespace, name, annotations={} if queue is None else {ASK: queue}, labels=labels)
     policy = job["spec"]["runPolicy"]
     suspend = chosen.choice([None, None, None, False, True])
     if suspend is not None:
@@ -123,13 +123,13 @@ def any_job(chosen: random.Random, namespace: str, name: str) -> dict[str, Any]:
     return job
 
 
-def managed_namespace(cluster: Cluster, *, cpu: int = 8) -> str:
-    """Create a namespace that Kueue manages, with the LocalQueue `training` for `cpu` cores.
+def managed_namespace(cluster: Cluster) -> str:
+    """Create a namespace that Kueue manages, with the LocalQueue `training` for 8 cores.
 
     It returns when the service has seen the queue.
     """
     name = cluster.create_namespace("managed", MANAGED)
-    add_queue(cluster, name, cpu=cpu)
+    add_queue(cluster, name, cpu=8)
     settle(cluster, name, "training")
     return name
 
@@ -147,9 +147,9 @@ def add_queue(
     name, quotas = f"{namespace}-{queue}", {"cpu": cpu, "memory": "100Gi", **(devices or {})}
     cluster.apply(
         [
-            kueue.resource_flavor(name, node_labels={"kubernetes.io/os": "linux"}),
-            kueue.cluster_queue(name, quotas={name: quotas}, **spec),
-            kueue.local_queue(queue, namespace=namespace, cluster_queue=name),
+            kueue_objects.flavor(name, {"kubernetes.io/os": "linux"}),
+            kueue_objects.cluster_queue(name, {name: quotas}, **spec),
+            kueue_objects.local_queue(queue, name, namespace=namespace),
         ]
     )
     if not spec.get("stopPolicy"):
@@ -160,8 +160,8 @@ def add_queue(
 def settle(cluster: Cluster, namespace: str, queue: str) -> None:
     """Wait until the service has seen that the queue is active."""
     probe = pi(namespace, "probe", annotations={ASK: queue})
-    asked = ("create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.spec.runPolicy.suspend}")
-    cluster.wait_for("the service to see", lambda: cluster.kubectl(*asked, stdin=probe).stdout == "true" or None)
+    command = ("create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.spec.runPolicy.suspend}")
+    cluster.wait_for("the service to see", lambda: cluster.kubectl(*command, stdin=probe).stdout == "true" or None)
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class Place:
         namespace = cluster.create_namespace("mix", MANAGED if self.managed else {})
         for queue, state in self.queues.items():
             if state == "gone":
-                cluster.apply([kueue.local_queue(queue, namespace=namespace, cluster_queue="gone")])
+                cluster.apply([kueue_objects.local_queue(queue, "gone", namespace=namespace)])
             else:
                 spec: dict[str, Any] = {
                     "fine": {},

@@ -86,8 +86,8 @@ class Cluster:
                 most[name] = max(most[name], workers_of(job))
         return most.total()
 
-    def note(self, *what: object) -> None:
-        self.told.append(" ".join(map(str, (round(self.time, 3), *what, f"[{self.committed} of {self.gpus}]"))))
+    def note(self, *words: object) -> None:
+        self.told.append(" ".join(map(str, (round(self.time, 3), *words, f"[{self.committed} of {self.gpus}]"))))
         self.history.append((self.time, self.committed))
         if self.committed > self.gpus and not self.too_much:
             self.too_much = "\n".join(self.told)
@@ -200,12 +200,12 @@ class Cluster:
         answer: asyncio.Future[Any] = loop.create_future()
 
         def arrive() -> None:
-            found: Any
+            result: Any
             try:
-                found = work()
+                result = work()
             except ApiError as error:
-                found = error
-            loop.call_later(back, lambda: answer.done() or answer.set_result(found))
+                result = error
+            loop.call_later(back, lambda: answer.done() or answer.set_result(result))
 
         there, back = (
             self.random.uniform(0, SLOW if self.random.randrange(100) < self.weather.slow else self.weather.call)
@@ -220,14 +220,14 @@ class Cluster:
         loop.call_later(there, arrive)
         try:
             async with asyncio.timeout(MAX_CALL_SECONDS):
-                found = await answer
+                result = await answer
         except TimeoutError:
-            found = None
-        if found is None:
+            result = None
+        if result is None:
             raise ClusterError("cut off")
-        if isinstance(found, ApiError):
-            raise found
-        return found
+        if isinstance(result, ApiError):
+            raise result
+        return result
 
 
 def document(name: str, workers: int, uid: str) -> Json:

@@ -33,7 +33,6 @@ def quota(
 
 
 def limit_range(*, namespace: str = "elsewhere", **default: Any) -> Json:
-    """A LimitRange with these defaults for containers."""
     return limit_ranges.limit_range("l", {"type": "Container", "default": default}, namespace=namespace)
 
 

@@ -154,7 +154,6 @@ class Replica:
         self._sweeping = asyncio.create_task(self.ledger.run())
 
     async def kill(self) -> None:
-        """Kill the replica. Requests that it has sent may still arrive."""
         if self.killed.is_set():
             return
         self.killed.set()
@@ -186,8 +185,8 @@ def deciding(document: Json, before: Json | None) -> Callable[[ClusterView], Dec
 
     def decide(view: ClusterView) -> Decision:
         ctx = Context(operation="CREATE" if old is None else "UPDATE", namespace=TEAM, old=old, view=view)
-        found = assess(job, ctx)
-        short = found is not None and found.shortages()
+        assessment = assess(job, ctx)
+        short = assessment is not None and assessment.shortages()
         denied = [Finding("resource-quota", Violation("", "full", fix=""))] if short else []
         return Decision(denied=denied, reservation=reservation_of(job, ctx))
 

@@ -13,16 +13,17 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import KEEP_RUNNING, gpu_nodes
 from tests.support import prometheus
 from tests.support.installation.balancer import Balancer
-from tests.support.installation.deployment import SELF_MANAGED, SPACE, Deployment
+from tests.support.installation.deployment import SELF_MANAGED, Deployment
 from tests.support.installation.load import Client
 from tests.support.jobs import changed
+from tests.support.namespaces import namespace
+from tests.support.policies import policy_configmap
 from tests.support.prometheus import Prometheus
+from tests.support.quota_objects import quota
 
 OPTIONS = ("--audit", "--deadline-events", "--job-metrics", "--network-policies")
 TEAMS = ("team-a", "team-b", "team-c")
 POLICY = """\
-apiVersion: policy.training.openshift.io/v1
-kind: MPIJobPolicy
 sshKeys: ed25519
 rules:
   network-policy: {posture: default}
@@ -76,7 +77,7 @@ def real_run(log_dir: Path) -> Iterator[Run]:
         for n in range(2):
             replicas[f"mpijob-webhook-{n}"] = deployment.start(*SELF_MANAGED, *OPTIONS).ops_url
         run = Run(cluster, prometheus.start(cluster, replicas))
-        cluster.apply([_policy(), *itertools.chain.from_iterable(map(_namespace, TEAMS))])
+        cluster.apply([policy_configmap(POLICY), *itertools.chain.from_iterable(map(_namespace, TEAMS))])
         yield run
         for backend in list(balancer.backends):
             deployment.stop(backend, kill=True)
@@ -85,28 +86,13 @@ def real_run(log_dir: Path) -> Iterator[Run]:
 def submit(run: Run, rounds: int, pause: float) -> None:
     """Submit each job `rounds` times, with a pause after each submission."""
     client = Client(run.cluster.kubeconfig, dry_run=False)
-    for _, (namespace, changes) in itertools.product(range(rounds), JOBS):
-        job = changed({**changes, "metadata": {"generateName": "train-", "namespace": namespace}})
-        client.create(f"/apis/kubeflow.org/v2beta1/namespaces/{namespace}/mpijobs", json.dumps(job).encode())
+    for _, (team, changes) in itertools.product(range(rounds), JOBS):
+        job = changed({**changes, "metadata": {"generateName": "train-", "namespace": team}})
+        client.create(f"/apis/kubeflow.org/v2beta1/namespaces/{team}/mpijobs", json.dumps(job).encode())
         time.sleep(pause)
     client.close()
 
 
-def _policy() -> dict[str, Any]:
-    labels = {"training.openshift.io/mpijob-policy": "true"}
-    metadata = {"name": "platform", "namespace": SPACE, "labels": labels}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": POLICY}}
-
-
 def _namespace(name: str) -> list[dict[str, Any]]:
     """A namespace with a quota that its jobs exceed."""
-    hard = {"requests.nvidia.com/gpu": "24"}
-    return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
-        {
-            "apiVersion": "v1",
-            "kind": "ResourceQuota",
-            "metadata": {"name": "gpus", "namespace": name},
-            "spec": {"hard": hard},
-        },
-    ]
+    return [namespace(name), quota({"requests.nvidia.com/gpu": "24"}, name="gpus", namespace=name)]

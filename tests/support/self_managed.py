@@ -21,26 +21,27 @@ class Told(list):
 
 
 def replica(cluster, clock, *, told=None, settings=SETTINGS, hosts=(HOST,), **kwargs):
-    told = Told() if told is None else told
-    return SelfManaged(cluster, hosts, settings=settings, clock=clock, listener=told.append, random=Random(1), **kwargs)
+    notices = Told() if told is None else told
+    kwargs |= {"clock": clock, "listener": notices.append, "random": Random(1)}
+    return SelfManaged(cluster, hosts, settings=settings, **kwargs)
 
 
 async def ready(**kwargs):
     """A healthy cluster, its clock, its only replica, and the notices."""
-    clock, told = Clock(), Told()
+    clock, notices = Clock(), Told()
     cluster = Cluster(**kwargs)
-    one = replica(cluster, clock, told=told)
-    await one.reconcile()
-    told.clear()
-    return cluster, clock, one, told
+    server = replica(cluster, clock, told=notices)
+    await server.reconcile()
+    notices.clear()
+    return cluster, clock, server, notices
 
 
-def accepted(cluster, one, now):
+def accepted(cluster, server, now):
     """The objects whose caBundles trust the leaf certificate."""
     return {
         name
         for name, pems in cluster.bundles.items()
-        if all(accepts(pem, one.leaf.certificate_pem, host=HOST, now=now) for pem in pems)
+        if all(accepts(pem, server.leaf.certificate_pem, host=HOST, now=now) for pem in pems)
     }
 
 

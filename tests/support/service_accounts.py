@@ -5,5 +5,5 @@ from typing import Any
 
 def service_account(name: str, *, namespace: str = "team-a", token: bool | None = None) -> dict[str, Any]:
     """A ServiceAccount with the field that says whether its pods get a token; without the field for None."""
-    said = {} if token is None else {"automountServiceAccountToken": token}
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}, **said}
+    field = {} if token is None else {"automountServiceAccountToken": token}
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}, **field}

@@ -6,6 +6,6 @@ from typing import Any
 from webhook.cluster.snapshot import API_VERSION, KIND
 
 
-def head(*known: str, not_installed: Iterable[str] = ()) -> dict[str, Any]:
+def head(*kinds: str, not_installed: Iterable[str] = ()) -> dict[str, Any]:
     unknown = dict.fromkeys(not_installed, "not installed")
-    return {"apiVersion": API_VERSION, "kind": KIND, "known": {kind: {} for kind in known}, "unknown": unknown}
+    return {"apiVersion": API_VERSION, "kind": KIND, "known": {kind: {} for kind in kinds}, "unknown": unknown}

@@ -5,6 +5,8 @@
 
 import copy
 from collections.abc import Iterator
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -23,7 +25,6 @@ scalars = (
 
 
 def json_values() -> st.SearchStrategy[Any]:
-    """Arbitrary JSON, a few levels deep."""
     return st.recursive(
         scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3), max_leaves=8
     )
@@ -40,14 +41,16 @@ def paths(value: Any, prefix: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
         yield from paths(item, (*prefix, key))
 
 
+def parent_of(value: Any, path: tuple[str | int, ...]) -> Any:
+    """The mapping or list at the end of the path."""
+    return reduce(getitem, path[:-1], value)
+
+
 def replaced(value: Any) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
     """(path, COMPLETE with `value` at this path) for every path in COMPLETE."""
     for path in paths(COMPLETE):
         job: Any = copy.deepcopy(COMPLETE)
-        parent = job
-        for key in path[:-1]:
-            parent = parent[key]
-        parent[path[-1]] = copy.deepcopy(value)
+        parent_of(job, path)[path[-1]] = copy.deepcopy(value)
         yield path, job
 
 

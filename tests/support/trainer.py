@@ -87,21 +87,21 @@ def patch(job: str, pod: Manifest, **metadata: Any) -> Manifest:
 
 
 def replicated_job(manifest: Manifest, index: int) -> Manifest:
-    found: Manifest = manifest["spec"]["template"]["spec"]["replicatedJobs"][index]
-    return found
+    job: Manifest = manifest["spec"]["template"]["spec"]["replicatedJobs"][index]
+    return job
 
 
 def pods(manifest: Manifest, index: int) -> Manifest:
     """The pod spec of a replicated job of the runtime."""
-    found: Manifest = replicated_job(manifest, index)["template"]["spec"]["template"]["spec"]
-    return found
+    spec: Manifest = replicated_job(manifest, index)["template"]["spec"]["template"]["spec"]
+    return spec
 
 
 def record(manifest: Manifest) -> TrainingRuntime:
     resource = TRAINING_RUNTIMES if manifest["kind"] == kinds.RUNTIME else CLUSTER_TRAINING_RUNTIMES
-    found = resource.project(msgspec.json.encode(manifest))
-    assert found is not None
-    return found
+    cached = resource.project(msgspec.json.encode(manifest))
+    assert cached is not None
+    return cached
 
 
 class Runtimes(NothingKnown):
@@ -116,8 +116,8 @@ class Runtimes(NothingKnown):
         if resource not in RUNTIMES:
             return UNKNOWN
         name = key[1] if resource is TRAINING_RUNTIMES else key
-        found: TrainingRuntime | Answer = self._known.get((resource.kind, name), ABSENT)
-        return found
+        cached: TrainingRuntime | Answer = self._known.get((resource.kind, name), ABSENT)
+        return cached
 
 
 def review(

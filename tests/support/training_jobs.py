@@ -66,9 +66,9 @@ _HEAD: Final = re.compile(r"(\S+): (\d+) (\S+), (\d+) processes, (\d+) GPUs")
 
 def case(head: str, parameters: Mapping[str, str] | None = None, *, options: Options = NO_OPTIONS, **more: Any) -> Case:
     """`head` is as in `resnet: 2 ml.g5.12xlarge, 8 processes, 8 GPUs`."""
-    found = _HEAD.fullmatch(head)
-    assert found
-    name, count, instance, processes, accelerators = found.groups()
+    match = _HEAD.fullmatch(head)
+    assert match
+    name, count, instance, processes, accelerators = match.groups()
     return Case(request(name, instance, int(count), parameters, **more), int(processes), int(accelerators), options)
 
 

@@ -46,7 +46,6 @@ RESOURCES = st.sampled_from([{}, {"limits": {"cpu": "1"}}, {"limits": {"nvidia.c
 
 
 def containers(*names: str) -> st.SearchStrategy[list[Json]]:
-    """One or more containers with different names."""
     each = optional(
         {"name": st.sampled_from(names)},
         image=st.sampled_from(["a:1", "b:2"]),
@@ -89,9 +88,7 @@ def roles(*policies: str) -> st.SearchStrategy[Json]:
     return optional(Launcher=role, Worker=role)
 
 
-_FROM_V1ALPHA2 = {
-    "mpiReplicaSpecs": roles("Never", "OnFailure", "Always", "ExitCode"),
-}
+_FROM_V1ALPHA2 = {"mpiReplicaSpecs": roles("Never", "OnFailure", "Always", "ExitCode")}
 _COMMON = {
     "slotsPerWorker": NUMBERS,
     "runPolicy": RUN_POLICY,
@@ -144,7 +141,6 @@ def document(version: str, spec: Any) -> Json:
 
 @st.composite
 def older_jobs(draw: st.DrawFn) -> Json:
-    """A job in any older version."""
     version = draw(st.sampled_from(OLDER))
     return document(version, draw(OLDER_SPECS[version]))
 

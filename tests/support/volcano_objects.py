@@ -31,6 +31,5 @@ def queue(
 
 
 def namespace(name: str, queue: str | None = None) -> Json:
-    """A namespace whose jobs use this queue."""
     annotations = {} if queue is None else {VOLCANO_QUEUE: queue}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": annotations}}

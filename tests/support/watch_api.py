@@ -123,12 +123,11 @@ def stream(
     *lines: dict[str, Any] | bytes,
     then: str = "hold",
     meanwhile: Callable[[], Awaitable[None]] | None = None,
-    content_type: str = "application/json",
 ) -> Handler:
     """Lines of a watch. After `meanwhile` the watch stays open ("hold"), ends cleanly, or is aborted ("abort")."""
 
     async def respond(request: web.BaseRequest) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": content_type})
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
         for line in lines:
             await response.write(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n")

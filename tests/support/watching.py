@@ -51,8 +51,6 @@ async def watching(**options: Any) -> AsyncIterator["World"]:
 
 @dataclass
 class World:
-    """A watch with its API server, connection, log and clock."""
-
     api: FakeApi
     connection: Connection
     time: Time = field(default_factory=Time)

@@ -12,16 +12,15 @@ Tokens = tuple[str, ...]
 
 def faults(decision: Decision) -> list[str]:
     """Injected values that match no form, and foreign values that match a form."""
-    found = []
+    problems = []
     for author, path, value in _written(decision):
         if not holds(path, value):
-            found.append(f"no form matches the value of {author}: {value} at {path}")
-        found += [f"a form matches {other} at {path}" for other in _with_foreign_keys(value) if holds(path, other)]
-    return found
+            problems.append(f"no form matches the value of {author}: {value} at {path}")
+        problems += [f"a form matches {other} at {path}" for other in _with_foreign_keys(value) if holds(path, other)]
+    return problems
 
 
 def holds(path: Tokens, value: Any) -> bool:
-    """Whether a form of an injection matches the value."""
     return any(form.holds(path[-1], value) for form in _forms_at(path))
 
 

@@ -33,8 +33,6 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Stack:
-    """The parts of the stack that tests use."""
-
     runtimes: dict[str, Manifest]
     """The runtimes of Trainer's installation, by name."""
 
@@ -85,8 +83,8 @@ def _start(cluster: Cluster, name: str, built: Path, authority: Authority) -> No
         ready=lambda _: responds(f"http://127.0.0.1:{health}/readyz"),
     )
     bundle = base64.b64encode(authority.pem).decode()
-    for found in yaml.safe_load_all((built / f"{name}-webhooks.yaml").read_text()):
-        cluster.apply([_here(found, name, f"https://127.0.0.1:{port}", bundle)])
+    for configuration in yaml.safe_load_all((built / f"{name}-webhooks.yaml").read_text()):
+        cluster.apply([_here(configuration, name, f"https://127.0.0.1:{port}", bundle)])
 
 
 def _here(configuration: Manifest, name: str, url: str, bundle: str) -> Manifest:
@@ -100,5 +98,5 @@ def _here(configuration: Manifest, name: str, url: str, bundle: str) -> Manifest
 
 
 def _read(path: Path) -> Manifest:
-    found: Manifest = yaml.safe_load(path.read_text())
-    return found
+    runtime: Manifest = yaml.safe_load(path.read_text())
+    return runtime

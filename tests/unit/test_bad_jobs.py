@@ -6,4 +6,4 @@ from webhook.rules import REGISTRY
 
 def test_every_rule_rejects_a_bad_job() -> None:
     missing = REGISTRY.keys() - {cause.rule for case in cases() for cause in causes(case)}
-    assert not missing, f"add a mistake to tests/support/bad_jobs/breaks.py for these rules: {sorted(missing)}"
+    assert not missing, f"add a mistake to tests/support/bad_jobs/breaks.yaml for these rules: {sorted(missing)}"

@@ -57,7 +57,6 @@ def prepared(count: int) -> dict[str, Any]:
 
 
 def answers(folder: Path, given: Path, target: Path) -> list[str]:
-    """The replies of the tree in `folder`."""
     script = Path(record.__file__)
     environment = os.environ | {"PYTHONPATH": str(folder)}
     command = [sys.executable, "-P", str(script), str(given), str(target)]

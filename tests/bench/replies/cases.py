@@ -17,7 +17,7 @@ from tests.bench.body import user_job, with_crd_defaults
 from tests.bench.cluster import Size, objects
 from tests.support.jobs import GOOD, changed
 from tests.support.paths import EXAMPLES, MANIFESTS
-from tests.support.strategies import COMPLETE, paths
+from tests.support.strategies import COMPLETE, parent_of, paths
 from webhook.api.yaml import load_all
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.snapshot import API_VERSION, KIND
@@ -55,14 +55,8 @@ TWEAKS: tuple[tuple[str, Any], ...] = (
     ("Worker.template.spec.hostNetwork", True),
     ("Worker.template.spec.nodeSelector", {"nvidia.com/gpu.product": "nothing"}),
     ("Worker.template.spec.priorityClassName", "missing"),
-    (
-        "Worker.template.spec.containers.0.resources",
-        {"limits": {"nvidia.com/gpu": "64", "cpu": "400"}},
-    ),
-    (
-        "Worker.template.spec.containers.0.resources",
-        {"limits": {"nvidia.com/gpu": "1", "memory": "900Ti"}},
-    ),
+    ("Worker.template.spec.containers.0.resources", {"limits": {"nvidia.com/gpu": "64", "cpu": "400"}}),
+    ("Worker.template.spec.containers.0.resources", {"limits": {"nvidia.com/gpu": "1", "memory": "900Ti"}}),
     ("Worker.template.spec.containers.0.securityContext", {"privileged": True}),
     ("Worker.template.spec.containers.0.image", "Registry.example.com/UPPER"),
     ("Launcher.template.spec.containers.0.command", ["mpirun", "-np", "3", "train"]),
@@ -93,26 +87,23 @@ LEVELS: tuple[dict[str, str], ...] = (
 )
 
 
-def cases(count: int, *, policies: int, clusters: int, seed: int = SEED) -> Iterator[dict[str, Any]]:
-    """`count` cases, the same for the same seed."""
-    rng = random.Random(seed)
+def cases(count: int, *, policies: int, clusters: int) -> Iterator[dict[str, Any]]:
+    """`count` cases, the same in every run."""
+    rng = random.Random(SEED)
     base = list(_base_jobs())
     for number in range(count):
         job = copy.deepcopy(base[number % len(base)])
         job.setdefault("metadata", {})["namespace"] = f"team-{rng.randrange(4):04}"
         old = None
         for path, value in rng.sample(TWEAKS, k=rng.choice((0, 1, 1, 2, 4))):
-            with suppress(KeyError, IndexError, TypeError, ValueError, AttributeError):  # an example without this field
-                job = changed({path: value}, job)
+            job = _tweaked(job, path, value)
         for _ in range(rng.choice((0, 0, 1, 1, 2, 5))):
             job = _changed(rng, job)
         if rng.random() < 0.4:
             old = copy.deepcopy(job)
             for _ in range(rng.choice((0, 1, 1, 2))):
                 job = _changed(rng, job)
-            path, value = rng.choice(TWEAKS)
-            with suppress(KeyError, IndexError, TypeError, ValueError, AttributeError):
-                job = changed({path: value}, job)
+            job = _tweaked(job, *rng.choice(TWEAKS))
         yield {
             "hook": rng.choice(("mutate", "validate", "validate")),
             "job": job,
@@ -123,9 +114,9 @@ def cases(count: int, *, policies: int, clusters: int, seed: int = SEED) -> Iter
         }
 
 
-def policies(seed: int = SEED) -> list[str]:
+def policies() -> list[str]:
     """Policy documents as JSON: the built-in policy, every ready-made policy, and policies with random settings."""
-    rng = random.Random(seed)
+    rng = random.Random(SEED)
     ready = [
         document["data"]["policy.yaml"]
         for path in sorted((MANIFESTS / "policies").glob("*.yaml"))
@@ -149,13 +140,17 @@ def _base_jobs() -> Iterator[dict[str, Any]]:
         yield with_crd_defaults(user_job(number))
 
 
+def _tweaked(job: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    with suppress(KeyError, IndexError, TypeError, ValueError, AttributeError):  # a job without this field
+        return changed({path: value}, job)
+    return job
+
+
 def _changed(rng: random.Random, job: Any) -> Any:
     """A copy with a changed, removed or added value at a random place."""
     job = copy.deepcopy(job)
-    *parents, last = rng.choice(list(paths(job)))
-    parent = job
-    for key in parents:
-        parent = parent[key]
+    path = rng.choice(list(paths(job)))
+    parent, last = parent_of(job, path), path[-1]
     roll = rng.random()
     if roll < 0.2:
         del parent[last]
@@ -173,12 +168,11 @@ def _drawn_policy(rng: random.Random) -> dict[str, Any]:
     return HEAD | {
         "mode": rng.choice(("enforce", "enforce", "warn", "audit")),
         "rules": {rule.id: _drawn_settings(rng, rule.settings) for rule in RULES.values() if rng.random() < 0.7},
-        "injections": {each.id: _drawn_settings(rng, each.settings) for each in INJECTIONS.values()},
+        "injections": {entry.id: _drawn_settings(rng, entry.settings) for entry in INJECTIONS.values()},
     }
 
 
 def _drawn_settings(rng: random.Random, settings: Any) -> dict[str, Any]:
-    """Random valid values for some of the settings."""
     drawn: dict[str, Any] = {}
     for name, field in settings.model_json_schema()["properties"].items():
         if rng.random() < 0.5:
@@ -194,7 +188,7 @@ def _drawn_settings(rng: random.Random, settings: Any) -> dict[str, Any]:
 
 
 def _of_type(field: dict[str, Any]) -> tuple[Any, ...]:
-    kinds = {each.get("type") for each in (field, *field.get("anyOf", ()))}
+    kinds = {schema.get("type") for schema in (field, *field.get("anyOf", ()))}
     values: dict[str, tuple[Any, ...]] = {
         "boolean": (True, False),
         "integer": (0, 1, 2, 4, 8),
@@ -212,10 +206,10 @@ def _cluster() -> Iterator[dict[str, Any]]:
     for name, (count, make) in made.items():
         resource = kinds[name]
         for number in range(count):
-            found = {"apiVersion": resource.api_versions[0], "kind": resource.kind, **json.loads(make(number))}
+            document = {"apiVersion": resource.api_versions[0], "kind": resource.kind, **json.loads(make(number))}
             if name == "namespaces":
-                found["metadata"]["labels"] |= LEVELS[number]
+                document["metadata"]["labels"] |= LEVELS[number]
             if name == "resourcequotas" and number % 2:
                 hard = {"requests.nvidia.com/gpu": "8", "requests.cpu": "64", "limits.memory": "512Gi", "pods": "6"}
-                found |= {"spec": {"hard": hard}, "status": {"hard": hard, "used": dict.fromkeys(hard, "2")}}
-            yield found
+                document |= {"spec": {"hard": hard}, "status": {"hard": hard, "used": dict.fromkeys(hard, "2")}}
+            yield document

@@ -7,7 +7,6 @@ replies in all clusters.
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
 from datetime import date
 from inspect import signature
 from pathlib import Path
@@ -26,12 +25,13 @@ TODAY = date(2026, 3, 2)
 
 
 def main(source: str, target: str) -> None:
-    """Write the replies to all cases."""
     given = json.loads(Path(source).read_text())
     policies = [_policy(text) for text in given["policies"]]
     views = [Snapshot(documents) for documents in given["clusters"]]
     with Path(target).open("wb") as output:
-        output.writelines(b" ".join(_replies(case, policies[case["policy"]], views)) + b"\n" for case in given["cases"])
+        for case in given["cases"]:
+            replies = [_reply(case, policies[case["policy"]], view) for view in (views[case["cluster"]], *views)]
+            output.write(b" ".join(replies) + b"\n")
 
 
 def _policy(text: str) -> PolicySet:
@@ -42,15 +42,9 @@ def _policy(text: str) -> PolicySet:
         return PolicySet()
 
 
-def _replies(case: dict[str, Any], policies: PolicySet, views: Sequence[Snapshot]) -> Iterator[bytes]:
-    for view in (views[case["cluster"]], *views):
-        yield _reply(case, policies, view)
-
-
 def _reply(case: dict[str, Any], policies: PolicySet, view: Snapshot) -> bytes:
-    namespace = (
-        case["job"].get("metadata", {}).get("namespace") if isinstance(case["job"].get("metadata"), dict) else ""
-    )
+    metadata = case["job"].get("metadata")
+    namespace = metadata.get("namespace") if isinstance(metadata, dict) else ""
     request = {
         "uid": "u-1",
         "kind": {"group": "kubeflow.org", "version": "v2beta1", "kind": "MPIJob"},

@@ -80,5 +80,4 @@ def causes(case: Case) -> Iterator[Cause]:
 
 @cache
 def corpus() -> dict[str, dict[str, Any]]:
-    """The jobs of the corpus by file name."""
     return {path.stem: files.load([str(path)])[0][0].document for path in sorted(CORPUS.glob("*/*.yaml"))}

@@ -52,12 +52,12 @@ TIGHT: Final[Mapping[str, Mapping[str, Any]]] = {
 
 def objects() -> Iterator[Json]:
     """The cluster of the corpus with additional namespaces, and with objects that conflict with jobs."""
-    found, errors = files.load([str(CLUSTER)])
+    manifests, errors = files.load([str(CLUSTER)])
     assert not errors
-    for each in found:
-        yield each.document
-        if each.namespace == "open":
-            yield from (in_namespace(each.document, name) for name in ("baseline", LIMITED, REGULATED))
+    for manifest in manifests:
+        yield manifest.document
+        if manifest.namespace == "open":
+            yield from (in_namespace(manifest.document, name) for name in ("baseline", LIMITED, REGULATED))
     yield namespace("baseline", **{PSA: "baseline"})
     yield namespace(REGULATED, **{PSA: "privileged"})
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "datasets"}}

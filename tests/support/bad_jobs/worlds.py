@@ -18,8 +18,6 @@ TOLERATED: Final = ["nvidia.com/gpu"]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A namespace, its policy and its cluster."""
-
     title: str
     namespace: str
     policy: PolicySet = field(repr=False)
@@ -31,12 +29,12 @@ class World:
 @cache
 def worlds() -> tuple[World, ...]:
     """A world without a cluster, a world for each namespace, and a world with strict settings."""
-    usual, known = refusing({}), Snapshot(facts.objects())
+    usual, cluster = refusing({}), Snapshot(facts.objects())
     namespaces = ("open", "baseline", "restricted", "queued", "quota", "openshift", facts.LIMITED)
     return (
         World("nothing known", "open", usual, Snapshot([])),
-        *(World(name, name, usual, known) for name in namespaces),
-        World("tight policy", facts.REGULATED, refusing(facts.TIGHT), known),
+        *(World(name, name, usual, cluster) for name in namespaces),
+        World("tight policy", facts.REGULATED, refusing(facts.TIGHT), cluster),
     )
 
 

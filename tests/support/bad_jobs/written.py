@@ -23,8 +23,13 @@ SHORT: Final = {
 }
 
 
+def full_path(path: str) -> str:
+    """The path with the full form of a short name."""
+    first, dot, rest = path.partition(".")
+    return SHORT.get(first, first) + dot + rest
+
+
 def change(text: str) -> tuple[str, Any]:
     """(path, value) for `path: YAML`. Without a value the field is removed."""
     path, _, value = text.partition(":")
-    first, dot, rest = path.partition(".")
-    return SHORT.get(first, first) + dot + rest, yaml.load_all(value)[0] if value.strip() else REMOVE
+    return full_path(path), yaml.load_all(value)[0] if value.strip() else REMOVE

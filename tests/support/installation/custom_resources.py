@@ -1,6 +1,6 @@
 """CRDs that accept any content, as stand-ins for the CRDs of other projects."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from tests.controlplane.cluster import Cluster
@@ -10,7 +10,7 @@ def custom_resource(
     group: str, plural: str, kind: str, *versions: str, scope: str = "Namespaced", singular: str = ""
 ) -> dict[str, Any]:
     """A CRD. The first version is the storage version."""
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     names = {"plural": plural, "kind": kind, "singular": singular or kind.lower(), "listKind": f"{kind}List"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -21,21 +21,15 @@ def custom_resource(
             "names": names,
             "scope": scope,
             "versions": [
-                {
-                    "name": version,
-                    "served": True,
-                    "storage": version == versions[0],
-                    "schema": {"openAPIV3Schema": schema},
-                }
+                {"name": version, "served": True, "storage": version == versions[0], "schema": schema}
                 for version in versions
             ],
         },
     }
 
 
-def install(cluster: Cluster, definitions: Iterable[dict[str, Any]]) -> None:
+def install(cluster: Cluster, definitions: Sequence[dict[str, Any]]) -> None:
     """Create the CRDs, and wait until the API server serves them."""
-    wanted = list(definitions)
-    cluster.apply(wanted)
-    names = [definition["metadata"]["name"] for definition in wanted]
+    cluster.apply(definitions)
+    names = [definition["metadata"]["name"] for definition in definitions]
     cluster.kubectl("wait", "--for=condition=Established", "crd", *names, "--timeout=30s")

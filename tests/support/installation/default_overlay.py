@@ -22,7 +22,7 @@ def account(cluster: Cluster) -> Path:
     return cluster.kubeconfig_for(ACCOUNT, ["system:serviceaccounts", f"system:serviceaccounts:{OURS}"])
 
 
-def may(cluster: Cluster, verb: str, what: str) -> bool:
+def may(cluster: Cluster, verb: str, resource: str) -> bool:
     """Whether the ServiceAccount has this permission in the namespace `default`."""
-    asked = ("auth", "can-i", verb, what, "-n", "default", f"--as={ACCOUNT}")
-    return cluster.kubectl(*asked, check=False).stdout.strip() == "yes"
+    command = ("auth", "can-i", verb, resource, "-n", "default", f"--as={ACCOUNT}")
+    return cluster.kubectl(*command, check=False).stdout.strip() == "yes"

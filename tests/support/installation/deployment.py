@@ -32,17 +32,13 @@ class Deployment:
         """Create the namespace, the empty Secret, the Service, and the webhook configurations without a CA."""
         metadata = {"namespace": SPACE}
         client = registration.by_service(SPACE, SERVICE, port=self.balancer.port)
+        # The API server connects to the balancer, and checks the certificate for the Service's name.
+        here = {"type": "ExternalName", "externalName": "localhost"}
         self.cluster.apply(
             [
                 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}},
                 {"apiVersion": "v1", "kind": "Secret", "metadata": {**metadata, "name": SECRET}},
-                {
-                    "apiVersion": "v1",
-                    "kind": "Service",
-                    "metadata": {**metadata, "name": SERVICE},
-                    # The API server connects to the balancer, and checks the certificate for the Service's name.
-                    "spec": {"type": "ExternalName", "externalName": "localhost"},
-                },
+                {"apiVersion": "v1", "kind": "Service", "metadata": {**metadata, "name": SERVICE}, "spec": here},
                 *registration.configurations(client, labels={}, policy_namespace=SPACE),
             ]
         )
@@ -82,6 +78,6 @@ class Deployment:
         config = self.cluster.get(kind, registration.NAME)["webhooks"][0]["clientConfig"]
         return base64.b64decode(config.get("caBundle", ""))
 
-    def serials(self, kind: str = VALIDATING) -> set[int]:
+    def serials(self) -> set[int]:
         """The serial numbers of the trusted CAs."""
-        return {found.serial_number for found in x509.load_pem_x509_certificates(self.bundle(kind))}
+        return {ca.serial_number for ca in x509.load_pem_x509_certificates(self.bundle(VALIDATING))}

@@ -39,5 +39,5 @@ def may_exempt(cluster: Cluster, namespace: str, user: str, rule: str = "") -> b
         "kind": "SubjectAccessReview",
         "spec": {"user": user, "resourceAttributes": attributes},
     }
-    said = cluster.kubectl("create", "-f", "-", "-o", "jsonpath={.status.allowed}", stdin=review)
-    return said.stdout == "true"
+    done = cluster.kubectl("create", "-f", "-", "-o", "jsonpath={.status.allowed}", stdin=review)
+    return done.stdout == "true"

@@ -27,8 +27,8 @@ class Installed:
 
     def synced(self) -> dict[str, str]:
         """ "1" or "0" for each kind, by the metric."""
-        found = re.findall(r'^mpijob_webhook_cache_synced\{kind="(.+?)"\} (\d)', self.metrics(), re.MULTILINE)
-        return dict(found)
+        samples = re.findall(r'^mpijob_webhook_cache_synced\{kind="(.+?)"\} (\d)', self.metrics(), re.MULTILINE)
+        return dict(samples)
 
     def metrics(self) -> str:
         return service.Replica(self.address, self.ops, Path()).ops("/metrics")
@@ -48,5 +48,5 @@ class Installed:
 
     def log(self, event: str) -> list[dict[str, Any]]:
         lines = self.cluster.programs[OURS].log.read_text().splitlines()
-        found = [json.loads(line) for line in lines if line.startswith("{")]
-        return [line for line in found if line["event"] == event]
+        events = [json.loads(line) for line in lines if line.startswith("{")]
+        return [line for line in events if line["event"] == event]

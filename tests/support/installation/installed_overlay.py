@@ -125,5 +125,5 @@ def served_here(checkout: Path, port: int) -> None:
 
 def ready(cluster: Cluster) -> int:
     """The number of ready replicas in the Deployment's status."""
-    found: int = cluster.get("deployment", SPACE, "-n", SPACE)["status"].get("readyReplicas", 0)
-    return found
+    count: int = cluster.get("deployment", SPACE, "-n", SPACE)["status"].get("readyReplicas", 0)
+    return count

@@ -1,6 +1,6 @@
 """At least one object of every resource that rules read, and jobs that refer to these objects."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -8,7 +8,8 @@ import yaml
 from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import gpu_nodes
-from tests.support import openshift, volcano_objects
+from tests.support import kueue_objects, openshift, volcano_objects
+from tests.support.installation import custom_resources
 from tests.support.installation.custom_resources import custom_resource
 from tests.support.jobs import REMOVE, changed
 from webhook import rules
@@ -107,21 +108,20 @@ def _cluster_wide() -> Iterator[Manifest]:
     yield _object("node.k8s.io/v1", "RuntimeClass", "nvidia", "", **runtime)
     device_class = {"spec": {"extendedResourceName": "example.com/gpu"}}
     yield _object(DEVICES, "DeviceClass", "gpu.nvidia.com", "", **device_class)
-    yield _object(kueue.API_VERSION, "WorkloadPriorityClass", "urgent", "", value=10)
-    levels = [{"nodeLabel": "topology.kubernetes.io/rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
-    yield _object(kueue.API_VERSION, "Topology", "racks", "", spec={"levels": levels})
-    yield _object(kueue.API_VERSION, "AdmissionCheck", "elsewhere", "", spec={"controllerName": "example.com/checks"})
-    yield kueue.cohort("all")
+    yield {**kueue_objects.workload_priority_class("urgent"), "value": 10}
+    yield kueue_objects.topology("racks", "topology.kubernetes.io/rack", "kubernetes.io/hostname")
+    yield kueue_objects.manifest("AdmissionCheck", "elsewhere", {"controllerName": "example.com/checks"})
+    yield kueue_objects.cohort("all")
     yield volcano_objects.queue("default", {"nvidia.com/gpu": 64})
     mirrored = [{"source": "quay.io/platform", "mirrors": ["mirror.example.com/platform"]}]
     yield _object(OPENSHIFT, "ImageDigestMirrorSet", "platform", "", spec={"imageDigestMirrors": mirrored})
     yield _object(OPENSHIFT, "ImageTagMirrorSet", "platform", "", spec={"imageTagMirrors": mirrored})
-    yield from (each for each in openshift.DEFAULT_SCCS if each["metadata"]["name"] == "restricted-v2")
+    yield from (scc for scc in openshift.DEFAULT_SCCS if scc["metadata"]["name"] == "restricted-v2")
     yield openshift.cluster_quota({"pods": "100"}, {"pods": "0"}, name="teams", namespaces=[TEAM])
     yield _object("scheduling.x-k8s.io/v1alpha1", "PodGroup", "none", TEAM)
-    yield kueue.resource_flavor("h100", node_labels={"nvidia.com/gpu.present": "true"})
+    yield kueue_objects.flavor("h100", {"nvidia.com/gpu.present": "true"})
     quotas = {"h100": {"cpu": 400, "memory": "4Ti", "nvidia.com/gpu": 64}}
-    yield kueue.cluster_queue("gpu", quotas=quotas, cohort="all")
+    yield kueue_objects.cluster_queue("gpu", quotas, cohort="all")
     config = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
     config["integrations"] = {"frameworks": list(kueue.FRAMEWORKS)}  # type: ignore[assignment]
     data = {kueue.CONFIG_KEY: yaml.safe_dump(config)}
@@ -129,7 +129,7 @@ def _cluster_wide() -> Iterator[Manifest]:
 
 
 def _in_team() -> Iterator[Manifest]:
-    yield kueue.local_queue("training", namespace=TEAM, cluster_queue="gpu")
+    yield kueue_objects.local_queue("training", "gpu", namespace=TEAM)
     yield _object("v1", "ServiceAccount", "runner", TEAM)
     yield _object("v1", "ConfigMap", "settings", TEAM, data={"password": "nobody's business"})
     yield _object("k8s.cni.cncf.io/v1", "NetworkAttachmentDefinition", "fast-net", TEAM, spec={"config": "{}"})
@@ -172,41 +172,35 @@ def _children() -> Iterator[Manifest]:
 def definitions(cluster: Cluster) -> list[Manifest]:
     """CRDs of Kueue (without conversion, because Kueue does not run), Multus, Volcano, coscheduling and OpenShift."""
     text = cluster.kubectl("kustomize", cluster.assets.kueue_installation).stdout
-    found: Iterable[Manifest] = yaml.load_all(text, Loader=yaml.CSafeLoader)
-    wanted = {resource.kind for resource in watched_resources()}
-    definitions = (each for each in found if each["kind"] == "CustomResourceDefinition")
-    crds = [each for each in definitions if each["spec"]["names"]["kind"] in wanted]
+    watched = {resource.kind for resource in watched_resources()}
+    documents = yaml.load_all(text, Loader=yaml.CSafeLoader)
+    definitions = [document for document in documents if document["kind"] == "CustomResourceDefinition"]
+    crds = [crd for crd in definitions if crd["spec"]["names"]["kind"] in watched]
     for crd in crds:
         crd["spec"].pop("conversion", None)
-    queues = custom_resource("scheduling.volcano.sh", "queues", "Queue", "v1beta1", scope="Cluster")
-    groups = custom_resource("scheduling.x-k8s.io", "podgroups", "PodGroup", "v1alpha1", scope="Namespaced")
-    mirrors = (("imagedigestmirrorsets", "ImageDigestMirrorSet"), ("imagetagmirrorsets", "ImageTagMirrorSet"))
-    of_openshift = [
-        *(custom_resource("config.openshift.io", plural, kind, "v1", scope="Cluster") for plural, kind in mirrors),
-        custom_resource(
-            "security.openshift.io", "securitycontextconstraints", "SecurityContextConstraints", "v1", scope="Cluster"
-        ),
-        custom_resource("quota.openshift.io", "clusterresourcequotas", "ClusterResourceQuota", "v1", scope="Cluster"),
+    cluster_wide = (
+        ("scheduling.volcano.sh", "queues", "Queue", "v1beta1"),
+        ("config.openshift.io", "imagedigestmirrorsets", "ImageDigestMirrorSet", "v1"),
+        ("config.openshift.io", "imagetagmirrorsets", "ImageTagMirrorSet", "v1"),
+        ("security.openshift.io", "securitycontextconstraints", "SecurityContextConstraints", "v1"),
+        ("quota.openshift.io", "clusterresourcequotas", "ClusterResourceQuota", "v1"),
+    )
+    return [
+        *crds,
+        networks_definition(),
+        custom_resource("scheduling.x-k8s.io", "podgroups", "PodGroup", "v1alpha1"),
+        *(custom_resource(*names, scope="Cluster") for names in cluster_wide),
     ]
-    return [*crds, networks_definition(), queues, groups, *of_openshift]
 
 
 def networks_definition() -> Manifest:
     """The CRD of Multus."""
-    group, plural = "k8s.cni.cncf.io", "network-attachment-definitions"
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    names = {"plural": plural, "singular": "network-attachment-definition", "kind": "NetworkAttachmentDefinition"}
-    versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
-    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": versions}
-    return _object("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.{group}", "", spec=spec)
+    names = ("network-attachment-definitions", "NetworkAttachmentDefinition")
+    return custom_resource("k8s.cni.cncf.io", *names, "v1", singular="network-attachment-definition")
 
 
 def install(cluster: Cluster) -> None:
-    """Create the CRDs, then the objects once the API server serves the CRDs."""
-    crds = definitions(cluster)
-    cluster.apply(crds)
-    names = (f"crd/{crd['metadata']['name']}" for crd in crds)
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+    custom_resources.install(cluster, definitions(cluster))
     cluster.apply(objects())
 
 

@@ -1,10 +1,7 @@
 """A steady load of creations by server-side dry run on the API server, counted by outcome."""
 
-import base64
 import http.client
 import json
-import ssl
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -13,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-import yaml
+from tests.controlplane.credentials import client_of
 
 ADMITTED = "admitted"
 
@@ -83,17 +80,8 @@ class Client:
 
     def __init__(self, kubeconfig: Path, *, dry_run: bool = True) -> None:
         self._query = "?dryRun=All" if dry_run else ""
-        config = yaml.safe_load(kubeconfig.read_text())
-        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        self._host = urlsplit(cluster["server"])
-        self._context = ssl.create_default_context(
-            cadata=base64.b64decode(cluster["certificate-authority-data"]).decode()
-        )
-        with tempfile.NamedTemporaryFile() as pair:
-            pair.write(base64.b64decode(user["client-certificate-data"]))
-            pair.write(base64.b64decode(user["client-key-data"]))
-            pair.flush()
-            self._context.load_cert_chain(pair.name)
+        server, self._context = client_of(kubeconfig)
+        self._host = urlsplit(server)
         self._connection: http.client.HTTPSConnection | None = None
 
     def close(self) -> None:

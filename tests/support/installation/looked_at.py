@@ -34,10 +34,10 @@ class Api:
             self.asked.append(f"{right['verb']} {right['resource']}")
             return {"status": {"allowed": not self.denied or self.denied not in self.asked[-1]}}
         assert method == "GET"
-        found = self.configurations.get("/".join(path.rsplit("/", 2)[-2:]), ApiError(404, "none"))
-        if isinstance(found, Exception):
-            raise found
-        return dict(found)
+        configuration = self.configurations.get("/".join(path.rsplit("/", 2)[-2:]), ApiError(404, "none"))
+        if isinstance(configuration, Exception):
+            raise configuration
+        return dict(configuration)
 
 
 class Installation:

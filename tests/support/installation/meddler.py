@@ -13,6 +13,7 @@ from typing import Any
 
 from certs.authority import Authority
 from tests.controlplane.cluster import Cluster
+from tests.support.installation import hooks
 from webhook.injections.istio import KEY
 
 # Mutating hooks run in the order of the names of their configurations.
@@ -32,31 +33,11 @@ def meddling(cluster: Cluster, folder: Path, *, reinvocation: str) -> Iterator[l
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    hook = {
-        "name": NAME,
-        "clientConfig": {
-            "url": f"https://127.0.0.1:{server.server_address[1]}/",
-            "caBundle": b64encode(authority.certificate_pem).decode(),
-        },
-        "rules": [
-            {
-                "apiGroups": ["kubeflow.org"],
-                "apiVersions": ["v2beta1"],
-                "resources": ["mpijobs"],
-                "operations": ["CREATE"],
-            }
-        ],
-        "admissionReviewVersions": ["v1"],
-        "sideEffects": "None",
-        "failurePolicy": "Fail",
-        "reinvocationPolicy": reinvocation,
+    client = {
+        "url": f"https://127.0.0.1:{server.server_address[1]}/",
+        "caBundle": b64encode(authority.certificate_pem).decode(),
     }
-    configuration = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": NAME},
-        "webhooks": [hook],
-    }
+    configuration = hooks.configuration("Mutating", NAME, client, hooks.MPIJOBS, reinvocationPolicy=reinvocation)
     try:
         cluster.kubectl("create", "-f", "-", stdin=configuration)
         yield calls

@@ -54,14 +54,14 @@ def resource(version: str) -> str:
 
 def read(cluster: Cluster, namespace: str, name: str, version: str) -> Json:
     """A stored job, read in this version."""
-    found: Json = cluster.get(resource(version), name, "-n", namespace)
-    assert found["apiVersion"] == f"kubeflow.org/{version}"
-    return found
+    job: Json = cluster.get(resource(version), name, "-n", namespace)
+    assert job["apiVersion"] == f"kubeflow.org/{version}"
+    return job
 
 
 def container(job: Json, role: str = "Worker") -> Json:
-    found: Json = job["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0]
-    return found
+    first: Json = job["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0]
+    return first
 
 
 def trusted(cluster: Cluster) -> Json:

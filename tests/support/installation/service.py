@@ -94,9 +94,9 @@ def decisions(cluster: Cluster) -> list[dict[str, Any]]:
 
     def events() -> list[dict[str, Any]]:
         lines = cluster.programs[NAME].log.read_text().splitlines()
-        found = [json.loads(line) for line in lines if line.startswith("{")]
-        start = max(index for index, line in enumerate(found) if line["event"] == "listening")
-        return found[start:]
+        written = [json.loads(line) for line in lines if line.startswith("{")]
+        start = max(index for index, line in enumerate(written) if line["event"] == "listening")
+        return written[start:]
 
     responds(f"{events()[0]['ops']}/healthz")
     return [line for line in events() if line["event"] == "decision"]

@@ -69,10 +69,10 @@ def stored(secret: dict[str, Any]) -> Stored:
 
 def keys_of(cluster: Cluster, namespace: str, names: Iterable[str], *, timeout: float = 60) -> dict[str, Stored]:
     """The Secrets of these jobs, once all exist."""
-    wanted = {f"secret/{name}-ssh" for name in names}
+    expected = {f"secret/{name}-ssh" for name in names}
 
     def all_there() -> bool:
-        return wanted <= set(cluster.kubectl("get", "secrets", "-n", namespace, "-o", "name").stdout.split())
+        return expected <= set(cluster.kubectl("get", "secrets", "-n", namespace, "-o", "name").stdout.split())
 
     wait_for("the SSH keys", all_there, timeout=timeout, every=0.5)
-    return {one.job: one for one in map(stored, cluster.get("secrets", "-n", namespace)["items"])}
+    return {secret.job: secret for secret in map(stored, cluster.get("secrets", "-n", namespace)["items"])}

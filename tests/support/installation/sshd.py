@@ -53,8 +53,8 @@ class Sshd:
 
 def find_sshd(folder: Path) -> Sshd:
     """The installed sshd, or Debian's sshd, unpacked into `folder`."""
-    if found := shutil.which("sshd", path=os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/usr/local/sbin"])):
-        return Sshd(Path(found))
+    if path := shutil.which("sshd", path=os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/usr/local/sbin"])):
+        return Sshd(Path(path))
     if not shutil.which("apt-get"):
         raise RuntimeError("there is no sshd: install OpenSSH's server")
     for attempt in range(2):
@@ -85,15 +85,20 @@ def mounted(volume: Mapping[str, Any], secret: Mapping[str, Any], folder: Path) 
     return folder
 
 
+def accounts() -> str:
+    """This machine's /etc/passwd with the account that sshd needs."""
+    existing = [":".join(map(str, entry)) for entry in pwd.getpwall() if entry.pw_name != SSHD_USER]
+    return "\n".join([*existing, f"{SSHD_USER}:x:65533:65534::/run/sshd:/usr/sbin/nologin", ""])
+
+
 def in_pod(volume: Path, command: Sequence[str | Path]) -> list[str | Path]:
     """The command line that runs `command` with `volume` at /root/.ssh and the account that sshd needs."""
-    accounts = volume.with_name(f"{volume.name}-passwd")
-    known = [":".join(map(str, entry)) for entry in pwd.getpwall() if entry.pw_name != SSHD_USER]
-    accounts.write_text("\n".join([*known, f"{SSHD_USER}:x:65533:65534::/run/sshd:/usr/sbin/nologin", ""]))
+    passwd = volume.with_name(f"{volume.name}-passwd")
+    passwd.write_text(accounts())
     unshare = shutil.which("unshare")
     assert unshare, "util-linux is part of every Linux"
     namespace = [unshare, "--mount", "--propagation", "private", "sh", "-euc", MOUNTS, "in-pod"]
-    return [*namespace, volume, accounts, *command]
+    return [*namespace, volume, passwd, *command]
 
 
 @contextmanager

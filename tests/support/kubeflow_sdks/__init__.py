@@ -13,12 +13,12 @@ from tests.support.paths import ROOT
 PROGRAM = Path(__file__).with_name("program.py")
 
 
-def submit(sdk: str, cluster: Cluster, namespace: str, wanted: dict[str, Any]) -> tuple[Any, str]:
+def submit(sdk: str, cluster: Cluster, namespace: str, job: dict[str, Any]) -> tuple[Any, str]:
     """Submit the job with the SDK. Returns the result, and the text that the SDK shows."""
-    python = environment.apart(Progress(), ROOT / "requirements" / "kubeflow.txt").python
+    python = environment.apart(Progress(), ROOT / "requirements" / "kubeflow.txt")
     done = subprocess.run(
         [python, PROGRAM, sdk, cluster.kubeconfig, namespace],
-        input=json.dumps(wanted),
+        input=json.dumps(job),
         capture_output=True,
         text=True,
         check=False,

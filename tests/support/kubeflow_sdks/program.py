@@ -8,23 +8,23 @@ import sys
 from typing import Any
 
 
-def trainer(kubeconfig: str, namespace: str, wanted: dict[str, Any]) -> Any:
+def trainer(kubeconfig: str, namespace: str, job: dict[str, Any]) -> Any:
     """Submits a TrainJob with the package `kubeflow` and returns its name."""
     from kubeflow.trainer import CustomTrainerContainer, KubernetesBackendConfig, TrainerClient  # noqa: PLC0415
     from kubeflow.trainer.options import Name  # noqa: PLC0415
 
     client = TrainerClient(KubernetesBackendConfig(config_file=kubeconfig, namespace=namespace))
-    runtime, name = client.get_runtime(wanted.pop("runtime")), Name(wanted.pop("name"))
-    return client.train(runtime=runtime, trainer=CustomTrainerContainer(**wanted), options=[name])
+    runtime, name = client.get_runtime(job.pop("runtime")), Name(job.pop("name"))
+    return client.train(runtime=runtime, trainer=CustomTrainerContainer(**job), options=[name])
 
 
-def training(kubeconfig: str, namespace: str, wanted: dict[str, Any]) -> Any:
+def training(kubeconfig: str, namespace: str, job: dict[str, Any]) -> Any:
     """Submits an MPIJob with the package `kubeflow-training` and returns its annotations."""
     from kubeflow.training import TrainingClient  # noqa: PLC0415
     from kubeflow.training.utils.utils import FakeResponse  # noqa: PLC0415
 
     client = TrainingClient(config_file=kubeconfig, namespace=namespace, job_kind="MPIJob")
-    job = client.api_client.deserialize(FakeResponse(wanted), "KubeflowOrgV1MPIJob")
+    job = client.api_client.deserialize(FakeResponse(job), "KubeflowOrgV1MPIJob")
     client.create_job(job)
     return client.get_job(job.metadata.name).metadata.annotations
 
@@ -33,10 +33,10 @@ def main() -> None:
     """Submits the job. Extracts the API server's message from errors as docs/clients.md describes."""
     sdk, kubeconfig, namespace = sys.argv[1:]
     try:
-        found = {"trainer": trainer, "training": training}[sdk](kubeconfig, namespace, json.load(sys.stdin))
+        result = {"trainer": trainer, "training": training}[sdk](kubeconfig, namespace, json.load(sys.stdin))
     except RuntimeError as error:
-        found = {"error": str(error), "message": json.loads(error.__cause__.body)["message"]}
-    json.dump(found, sys.stdout)
+        result = {"error": str(error), "message": json.loads(error.__cause__.body)["message"]}
+    json.dump(result, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -32,8 +32,6 @@ LONGEST = 400.0
 
 @dataclass
 class Life:
-    """The course of a job."""
-
     name: str
     succeeded: bool = False
     tries: int = 0
@@ -94,17 +92,17 @@ class Kubelet:
                 report(self.cluster, namespace, worker, "Running", ready=True)
 
             with ThreadPoolExecutor(len(delays)) as pool:
-                up = [pool.submit(come_up, *each) for each in zip(names, others, delays, strict=True)]
+                up = [pool.submit(come_up, *worker) for worker in zip(names, others, delays, strict=True)]
                 if held:
-                    for each in up:
-                        each.result()
+                    for worker_start in up:
+                        worker_start.result()
                     resume = ("--type=merge", "-p", '{"spec": {"suspend": false}}')
                     self.cluster.kubectl("patch", "job", copy, "-n", namespace, *resume)
                 _launcher(self.cluster, namespace, first, others, life, role=HELD if held else "launcher")
-            for each in up:
-                each.result()
+            for worker_start in up:
+                worker_start.result()
             kind, of, good = ("job", copy, "Complete") if held else ("mpijob", name, "Succeeded")
-            ends = lambda: [one for one in (good, "Failed") if has_condition(get(kind, of), one)]  # noqa: E731
+            ends = lambda: [condition for condition in (good, "Failed") if has_condition(get(kind, of), condition)]  # noqa: E731
             life.succeeded = self.cluster.wait_for(f"{name} to end", ends, timeout=120) == [good]
         return life
 
@@ -120,16 +118,15 @@ def _launcher(
     cluster: Cluster, namespace: str, pod: pods.Pod, workers: list[pods.Pod], life: Life, *, role: str
 ) -> None:
     """Run the init containers once, then the first container until it succeeds or the Job controller gives up."""
-    selector = (
-        "-n",
-        namespace,
-        "-l",
-        f"{LABELS}job-name={life.name},{LABELS}job-role={role}",
-    )
+    selector = ("-n", namespace, "-l", f"{LABELS}job-name={life.name},{LABELS}job-role={role}")
 
     def bound() -> str | None:
-        found = cluster.get("pods", *selector)["items"]
-        names = [one["metadata"]["name"] for one in found if one["spec"].get("nodeName") and not _is_going(one)]
+        launchers = cluster.get("pods", *selector)["items"]
+        names = [
+            launcher["metadata"]["name"]
+            for launcher in launchers
+            if launcher["spec"].get("nodeName") and not _is_going(launcher)
+        ]
         return names[0] if names else None
 
     mine: str = cluster.wait_for(f"the launcher of {life.name}", bound, timeout=120)
@@ -167,8 +164,8 @@ def report(cluster: Cluster, namespace: str, pod: str, phase: str, *, ready: boo
     """Write the pod's status. Returns False if the pod was deleted."""
     state = {"running": {}} if ready else {"terminated": {"exitCode": 0 if phase == "Succeeded" else 1}}
     first = {"name": "mpi", "image": "x", "imageID": "x", "ready": ready, "restartCount": restarts, "state": state}
-    found = cluster.kubectl("get", "pod", pod, "-n", namespace, "-o", "json", check=False)
-    if found.returncode or _is_going(manifest := json.loads(found.stdout)):
+    done = cluster.kubectl("get", "pod", pod, "-n", namespace, "-o", "json", check=False)
+    if done.returncode or _is_going(manifest := json.loads(done.stdout)):
         return False
     first["name"] = manifest["spec"]["containers"][0]["name"]
     status = {

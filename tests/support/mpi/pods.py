@@ -5,7 +5,6 @@ is not changed. Everything is deleted when the processes end. Needs root.
 """
 
 import os
-import pwd
 import subprocess
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.controlplane.process import Program
-from tests.support.installation.sshd import CONFIG, SSHD_USER
+from tests.support.installation.sshd import CONFIG, accounts
 from tests.support.mpi.programs import find
 
 MOUNTED_OVER = ("etc", "root", "run")
@@ -72,7 +71,8 @@ class Pod:
     @property
     def command(self) -> list[str | Path]:
         """The command of the first container, in the pod's namespaces and with its environment."""
-        env = {**self.image, "HOME": "/root", **{one["name"]: one.get("value", "") for one in self.container["env"]}}
+        variables = {variable["name"]: variable.get("value", "") for variable in self.container["env"]}
+        env = {**self.image, "HOME": "/root", **variables}
         words = [*self.container.get("command", []), *self.container.get("args", [])]
         clean = ["env", "-i", *(f"{name}={value}" for name, value in env.items())]
         return [*enter(self.process, "--net", "--uts", "--mount"), *clean, *words]
@@ -95,7 +95,7 @@ def running(
 
     `contents` has the base64 data of each Secret and ConfigMap by name.
     """
-    names = [str(one["spec"]["hostname"]) for one in manifests]
+    names = [str(manifest["spec"]["hostname"]) for manifest in manifests]
     addresses = {name: f"10.20.0.{number}" for number, name in enumerate(names, start=1)}
     domain = f"{manifests[0]['spec']['subdomain']}.{manifests[0]['metadata']['namespace']}.svc"
     lines = {name: f"{address} {name}.{domain} {name}\n" for name, address in addresses.items()}
@@ -139,13 +139,11 @@ def _connect(pod: Program, switch: Program, address: str, port: str) -> None:
 
 def _etc(folder: Path, hosts: str, image: Mapping[str, str]) -> Path:
     """The files in /etc of an image for MPI jobs, with the names of the other pods."""
-    known = [":".join(map(str, entry)) for entry in pwd.getpwall() if entry.pw_name != SSHD_USER]
-    accounts = "\n".join([*known, f"{SSHD_USER}:x:65533:65534::/run/sshd:/usr/sbin/nologin", ""])
     setenv = " ".join(f"{name}={value}" for name, value in image.items())
     (folder / "ssh").mkdir(parents=True)
     for name, text in {
         "hosts": f"127.0.0.1 localhost\n{hosts}",
-        "passwd": accounts,
+        "passwd": accounts(),
         "ssh/ssh_config": SSH_CONFIG,
         "ssh/sshd_config": f"{CONFIG}SetEnv {setenv}\n",
     }.items():

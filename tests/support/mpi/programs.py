@@ -10,13 +10,13 @@ INSTALL = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends"]
 def find(name: str, package: str = "util-linux") -> str:
     """The path of a program, which is in this Debian package."""
     search = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    if found := shutil.which(name, path=search):
-        return found
+    if path := shutil.which(name, path=search):
+        return path
     problem = "there is no apt-get to install it"
     if shutil.which("apt-get"):
         subprocess.run(["apt-get", "--quiet", "update"], capture_output=True, timeout=300, check=False)
         done = subprocess.run([*INSTALL, package], capture_output=True, text=True, timeout=300, check=False)
         problem = done.stderr.strip()
-    if found := shutil.which(name, path=search):
-        return found
+    if path := shutil.which(name, path=search):
+        return path
     raise RuntimeError(f"there is no program {name!r}: install the package {package} ({problem})")

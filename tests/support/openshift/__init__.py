@@ -61,7 +61,6 @@ def view(may_use: Mapping[str, Iterable[str]] | None = None, *more: Mapping[str,
 def cluster_quota(
     hard: Mapping[str, Any], used: Mapping[str, Any], *, name: str = "q", namespaces: Iterable[str] = ("team-a",)
 ) -> dict[str, Any]:
-    """A ClusterResourceQuota for these namespaces."""
     each_uses = {"hard": hard, "used": dict.fromkeys(used, "0")}  # only the total is used
     within = [{"namespace": each, "status": each_uses} for each in namespaces]
     status = {"total": {"hard": hard, "used": used}, "namespaces": within}

@@ -22,8 +22,8 @@ def browser() -> Iterator[Any]:
     _install_playwright()
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - just installed
 
-    found = next(filter(None, map(shutil.which, INSTALLED)), None)
-    path = Path(found) if found else _unpacked()
+    installed = next(filter(None, map(shutil.which, INSTALLED)), None)
+    path = Path(installed) if installed else _unpacked()
     with sync_playwright() as playwright:
         # Chromium's sandbox does not work in containers. It opens only this project's page.
         started = playwright.chromium.launch(
@@ -41,7 +41,6 @@ def _unpacked() -> Path:
 
 
 def _environment(path: Path) -> dict[str, str]:
-    """An environment in which the program finds its unpacked libraries."""
     environment = debian.environment(path)
     if root := debian.unpacked(path):
         environment["XDG_DATA_HOME"] = str(root / "usr" / "share")  # fonts

@@ -1,6 +1,7 @@
 """Changes to a generated pod with which it just passes or just fails a check: a function for each check."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -16,13 +17,6 @@ PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 def all_containers(spec: Pod) -> list[Pod]:
     """Init containers, then containers."""
     return [*spec.get("initContainers", []), *spec["containers"]]
-
-
-def copied(value: Any) -> Any:
-    """A copy of `value`, so that a change does not affect other pods."""
-    if isinstance(value, dict):
-        return {key: copied(inner) for key, inner in value.items()}
-    return list(value) if isinstance(value, list) else value
 
 
 def _some(made: Pod, rng: Random) -> list[Pod]:
@@ -45,7 +39,7 @@ def _set(key: str, *values: Any, of_pod: bool = False) -> Callable[[Pod, Random]
             if value is REMOVE:
                 context.pop(key, None)
             else:
-                context[key] = copied(value)
+                context[key] = deepcopy(value)  # a later change must not affect other pods
 
     return edge
 

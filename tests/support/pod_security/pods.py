@@ -4,6 +4,7 @@
 nearly all of these pods, so that Pod Security sees them.
 """
 
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -15,7 +16,6 @@ from tests.support.pod_security.edges import (
     WINDOWS_EDGES,
     Pod,
     all_containers,
-    copied,
 )
 
 COMPLIANT = {
@@ -43,10 +43,10 @@ def compliant_pod(rng: Random) -> Pod:
     if rng.random() < 0.2:
         spec["initContainers"] = [*spec.get("initContainers", []), _container("side", restartPolicy="Always")]
     for container in all_containers(spec):
-        container["securityContext"] = {key: copied(value) for key, value in COMPLIANT.items()}
+        container["securityContext"] = deepcopy(COMPLIANT)
     for key in ("runAsNonRoot", "seccompProfile"):
         if rng.random() < 0.6:
-            spec.setdefault("securityContext", {})[key] = copied(COMPLIANT[key])
+            spec.setdefault("securityContext", {})[key] = deepcopy(COMPLIANT[key])
             for container in all_containers(spec):
                 if rng.random() < 0.7:
                     del container["securityContext"][key]

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.controlplane import kueue
 from tests.controlplane.assets import assets
 from tests.controlplane.nodes import BY_HAND, KEEP_RUNNING
+from tests.support import kueue_objects
 from tests.support.jobs import changed
 from tests.support.queued_jobs import MANAGED, PRIORITY_LABEL, QUEUE_LABEL
 from tests.support.stuck.real_logs import LOGS
@@ -53,20 +53,20 @@ class Case:
     fails: Fails | None = None
 
     def job(self) -> Json:
-        by_hand = {self.fails.role: {BY_HAND: "yes"}} if self.fails else {}
         job: Json = load_all(assets().upstream_examples["pi"].read_text())[0]
-        metadata = {"name": self.name, "namespace": self.namespace}
-        labels = {"metadata.labels": {QUEUE_LABEL: self.queue}} if self.queue else {}
         resources = {"limits": {"cpu": 1, "memory": "1Gi"}}
-        plain = {
-            "metadata": metadata,
-            **labels,
+        plain: Json = {
+            "metadata": {"name": self.name, "namespace": self.namespace},
             "spec.runPolicy": {"cleanPodPolicy": "Running"},
             f"{CONTAINER}.resources": resources,
             f"{OF_LAUNCHER}.resources": resources,
-            "Launcher.template.metadata": {"annotations": {KEEP_RUNNING: "yes", **by_hand.get("Launcher", {})}},
-            "Worker.template.metadata": {"annotations": {**by_hand.get("Worker", {})}},
+            "Launcher.template.metadata.annotations": {KEEP_RUNNING: "yes"},
+            "Worker.template.metadata.annotations": {},
         }
+        if self.queue:
+            plain["metadata.labels"] = {QUEUE_LABEL: self.queue}
+        if self.fails:
+            plain[f"{self.fails.role}.template.metadata.annotations"][BY_HAND] = "yes"
         return changed({**plain, **self.changes}, job)
 
 
@@ -75,23 +75,18 @@ def waiting(reason: str, message: str) -> dict[str, Any]:
     return {"state": {"waiting": {"reason": reason, "message": message}}}
 
 
-def ended(code: int, reason: str = "Error", message: str = "") -> dict[str, Any]:
-    return {"state": {"terminated": {"exitCode": code, "reason": reason, "message": message}}}
+def ended(code: int, reason: str = "Error") -> dict[str, Any]:
+    return {"state": {"terminated": {"exitCode": code, "reason": reason}}}
 
 
-def failed(log: str, code: int = 1, reason: str = "Error") -> Fails:
-    """A launcher that failed with this log."""
-    return Fails("Launcher", ended(code, reason), log=log, phase="Failed")
+def failed(log: str, code: int = 1) -> Fails:
+    """A launcher that failed with the recorded log of a real program, in which the job is `train`."""
+    return Fails("Launcher", ended(code), log=(LOGS / f"{log}.log").read_text(), phase="Failed")
 
 
 _ONCE: Final = {"spec.runPolicy.backoffLimit": 0}
 _VOLUME: Final = f"{WORKER}.volumes"
 _INIT: Final = {f"{LAUNCHER}.initContainers": [{"name": "fetch", "image": "registry.example.com/ml/train:1.5"}]}
-
-
-def _recorded(name: str) -> str:
-    """The recorded log of a real program, with the names of the job `train`."""
-    return (LOGS / f"{name}.log").read_text()
 
 
 CASES: Final = (
@@ -368,58 +363,54 @@ CASES: Final = (
         "The workers do not accept the launcher's key",
         r"the key of the launcher is not accepted",
         _ONCE,
-        fails=failed(_recorded("wrong-key.openmpi-4")),
+        fails=failed("wrong-key.openmpi-4"),
     ),
     Case(
         "wrong-hostfile",
         "The hostfile of mpirun does not exist",
         r"mpirun cannot open the hostfile /etc/mpi/hosts",
         _ONCE,
-        fails=failed(_recorded("wrong-hostfile.openmpi-4")),
+        fails=failed("wrong-hostfile.openmpi-4"),
     ),
     Case(
         "slots",
         "mpirun starts more ranks than there are slots",
         r"too few slots for 4 ranks",
-        fails=failed(_recorded("slots.openmpi-5")),
+        fails=failed("slots.openmpi-5"),
     ),
     Case(
         "no-name",
         "The launcher started before its workers had DNS names",
         r"the launcher found no address for train-worker-7",
-        fails=failed(_recorded("no-name.openmpi-5")),
+        fails=failed("no-name.openmpi-5"),
     ),
     Case(
         "killed",
         "A rank was killed, here on the second worker",
         r"a rank was killed on train-worker-1 \(signal 9\)",
         _ONCE,
-        fails=failed(_recorded("killed.openmpi-5"), 137),
+        fails=failed("killed.openmpi-5", 137),
     ),
     Case(
         "traceback",
         "A rank raised a Python exception",
         r"Python raised: FileNotFoundError: .*train.bin",
         _ONCE,
-        fails=failed(_recorded("traceback.openmpi-4")),
+        fails=failed("traceback.openmpi-4"),
     ),
     Case(
         "log-gone",
         "Its launcher failed more often than backoffLimit allows, and is deleted with its log",
         r"the pod of the launcher was deleted with its log",
         {"spec.runPolicy.backoffLimit": 1},
-        fails=Fails(
-            "Launcher",
-            {**ended(1), "restartCount": 2},
-            phase="Running",
-        ),
+        fails=Fails("Launcher", {**ended(1), "restartCount": 2}, phase="Running"),
     ),
     Case(
         "out-of-memory",
         "The launcher used more memory than its limit",
         r"used more memory than its limit of 1Gi",
         _ONCE,
-        fails=failed("", 137, "OOMKilled"),
+        fails=Fails("Launcher", ended(137, "OOMKilled"), phase="Failed"),
     ),
     Case(
         "deadline",
@@ -437,38 +428,32 @@ HOLDS_THE_QUEUE: Final = Case("first", "", "runs since", queue="small")
 
 
 def queues() -> list[Json]:
-    flavor = "any"
-    racks = kueue.resource_flavor("racks", node_labels={"kubernetes.io/os": "linux"})
+    racks = kueue_objects.flavor("racks", {"kubernetes.io/os": "linux"})
     four: dict[str, int | str] = {"cpu": 4, "memory": "100Gi"}
-    check = {"apiVersion": kueue.API_VERSION, "kind": "AdmissionCheck", "metadata": {"name": "budget"}}
     strategy = {"admissionChecks": [{"name": "budget"}]}
     return [
-        kueue.resource_flavor(flavor, node_labels={"kubernetes.io/os": "linux"}),
-        {**check, "spec": {"controllerName": "example.com/budget"}},
-        kueue.topology("racks", "topology.kubernetes.io/rack"),
+        kueue_objects.flavor("any", {"kubernetes.io/os": "linux"}),
+        kueue_objects.manifest("AdmissionCheck", "budget", {"controllerName": "example.com/budget"}),
+        kueue_objects.topology("racks", "topology.kubernetes.io/rack"),
         {**racks, "spec": {**racks["spec"], "topologyName": "racks"}},
-        kueue.cluster_queue("racks", quotas={"racks": four}),
-        kueue.cluster_queue("small", quotas={flavor: four}),
-        kueue.cluster_queue("broken", quotas={"gone": four}),
-        kueue.cluster_queue("held", quotas={flavor: four}, stopPolicy="Hold"),
-        kueue.cluster_queue("checked", quotas={flavor: four}, admissionChecksStrategy=strategy),
+        kueue_objects.cluster_queue("racks", {"racks": four}),
+        kueue_objects.cluster_queue("small", {"any": four}),
+        kueue_objects.cluster_queue("broken", {"gone": four}),
+        kueue_objects.cluster_queue("held", {"any": four}, stopPolicy="Hold"),
+        kueue_objects.cluster_queue("checked", {"any": four}, admissionChecksStrategy=strategy),
         *(
-            kueue.local_queue(name, namespace=TEAM, cluster_queue=name)
+            kueue_objects.local_queue(name, name, namespace=TEAM)
             for name in ("small", "broken", "held", "checked", "racks")
         ),
     ]
 
 
 def others() -> list[Json]:
+    claim = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
     return [
         _manifest("ResourceQuota", "compute", FULL, {"hard": {"requests.cpu": "2"}}),
         _manifest("LimitRange", "bounds", BOUNDED, {"limits": [{"type": "Container", "max": {"memory": "2Gi"}}]}),
-        _manifest(
-            "PersistentVolumeClaim",
-            "homeless",
-            TEAM,
-            {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
-        ),
+        _manifest("PersistentVolumeClaim", "homeless", TEAM, claim),
         _manifest("Service", "name-taken", TEAM, {"ports": [{"port": 80}]}),
     ]
 

@@ -45,7 +45,7 @@ def kubelet(folder: Path) -> Iterator[Kubelet]:
         def do_GET(self) -> None:
             url = urlsplit(self.path)
             _, kind, namespace, pod, *_ = url.path.split("/") + [""] * 3
-            text = found.logs.get((namespace, pod)) if kind == "containerLogs" else None
+            text = served.logs.get((namespace, pod)) if kind == "containerLogs" else None
             lines = int(parse_qs(url.query).get("tailLines", ["1000"])[0])
             body = "".join((text or "").splitlines(keepends=True)[-lines:]).encode()
             self.send_response(200 if text is not None else 404)
@@ -64,11 +64,11 @@ def kubelet(folder: Path) -> Iterator[Kubelet]:
     context.load_cert_chain(folder / "kubelet.crt", folder / "kubelet.key")
     server = ThreadingHTTPServer((ADDRESS, 0), Handler)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    found = Kubelet(server.server_address[1])
+    served = Kubelet(server.server_address[1])
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield found
+        yield served
     finally:
         server.shutdown()
         thread.join()

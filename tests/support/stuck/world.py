@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import gpu_nodes
+from tests.support.namespaces import namespace
 from tests.support.queued_jobs import MANAGED
 from tests.support.stuck import kubelet as kubelets
 from tests.support.stuck.cases import ABSENT, CASES, HOLDS_THE_QUEUE, NAMESPACES, TEAM, Case, others, queues
@@ -25,17 +26,14 @@ OPERATOR = "mpi-operator"
 
 @dataclass(frozen=True)
 class World:
-    """The cluster, and results of `why`."""
-
     cluster: Cluster
     kubelet: Kubelet
 
     def why(self, *arguments: str, kubeconfig: Path | None = None) -> Result:
-        """The result of the command `why`."""
         command = ["why", *arguments, "--kubeconfig", str(kubeconfig or self.cluster.kubeconfig)]
-        found = CliRunner().invoke(main, command)
-        assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
-        return found
+        result = CliRunner().invoke(main, command)
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result
 
     def first_line(self, case: Case) -> str:
         """The first line of `why`, once it matches the pattern. After a timeout, the line at the end."""
@@ -89,8 +87,8 @@ class World:
     def _bound(self, case: Case, role: str) -> Sequence[Json] | None:
         """All pods of the role, once they are bound to nodes."""
         selector = f"training.kubeflow.org/job-name={case.name},training.kubeflow.org/job-role={role.lower()}"
-        found = self.cluster.get("pods", "-n", case.namespace, "-l", selector)["items"]
-        bound = [pod for pod in found if pod["spec"].get("nodeName")]
+        pods = self.cluster.get("pods", "-n", case.namespace, "-l", selector)["items"]
+        bound = [pod for pod in pods if pod["spec"].get("nodeName")]
         return bound if len(bound) == case.job()["spec"]["mpiReplicaSpecs"][role].get("replicas", 1) else None
 
 
@@ -104,8 +102,7 @@ def stuck(cluster: Cluster) -> Iterator[World]:
         cluster.start_kueue(settings={"managedJobsNamespaceSelector": {"matchLabels": MANAGED}})
         world = World(cluster, kubelet)
         for name, labels in NAMESPACES.items():
-            metadata = {"name": name, "labels": labels}
-            cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+            cluster.kubectl("create", "-f", "-", stdin=namespace(name, **labels))
         cluster.apply([*queues(), *others()])
         _allow_checks(cluster)
         for queue in ("small", "checked", "racks"):

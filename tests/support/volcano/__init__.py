@@ -1,7 +1,7 @@
 """Volcano in tests: its CRDs and its admission, and the PodGroup CRD of the coscheduling plugin."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,11 +9,11 @@ from tests.controlplane.build import ensure_built
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.process import free_port
 from tests.controlplane.recipe import Data, Recipe, Target
+from tests.support.installation import hooks
 
-Json = dict[str, Any]
 GROUP: Final = "scheduling.volcano.sh"
 CRDS: Final = "crds"
-VERBS: Final = {"mutate": "MutatingWebhookConfiguration", "validate": "ValidatingWebhookConfiguration"}
+VERBS: Final = {"mutate": "Mutating", "validate": "Validating"}
 RECIPE: Final = Recipe(
     what="Volcano's admission, for comparison with this service",
     takes="3 to 8 minutes",
@@ -51,7 +51,11 @@ def add_queue(cluster: Cluster, queue: Mapping[str, Any]) -> None:
 def start_admission(cluster: Cluster) -> None:
     """Start Volcano's admission for PodGroups, and register it like Volcano's chart."""
     port = free_port()
-    cluster.apply(list(_configurations(f"https://127.0.0.1:{port}")))
+    url, resource = f"https://127.0.0.1:{port}", (GROUP, "v1beta1", "podgroups")
+    names = ((verb, kind, f"volcano-admission-service-podgroups-{verb}") for verb, kind in VERBS.items())
+    cluster.apply(
+        [hooks.configuration(kind, name, {"url": f"{url}/podgroups/{verb}"}, resource) for verb, kind, name in names]
+    )
     certificates = {"tls-cert-file": "server.crt", "tls-private-key-file": "server.key", "ca-cert-file": "ca.crt"}
     cluster.launch(
         "volcano-admission",
@@ -61,7 +65,7 @@ def start_admission(cluster: Cluster) -> None:
             *(f"--{flag}={cluster.dir / file}" for flag, file in certificates.items()),
             "--listen-address=127.0.0.1",
             f"--port={port}",
-            f"--webhook-url=https://127.0.0.1:{port}",
+            f"--webhook-url={url}",
             f"--enabled-admission={','.join(f'/podgroups/{verb}' for verb in VERBS)}",
         ],
         ready=lambda _: admits(cluster, "") is None,
@@ -79,23 +83,3 @@ def admits(cluster: Cluster, queue: str) -> str | None:
     }
     done = cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=group, check=False)
     return done.stderr if done.returncode else None
-
-
-def _configurations(url: str) -> Iterator[Json]:
-    for verb, kind in VERBS.items():
-        hook = {
-            "name": f"{verb}podgroup.volcano.sh",
-            "admissionReviewVersions": ["v1"],
-            "clientConfig": {"url": f"{url}/podgroups/{verb}"},
-            "failurePolicy": "Fail",
-            "sideEffects": "NoneOnDryRun",
-            "rules": [
-                {"apiGroups": [GROUP], "apiVersions": ["v1beta1"], "operations": ["CREATE"], "resources": ["podgroups"]}
-            ],
-        }
-        yield {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": kind,
-            "metadata": {"name": f"volcano-admission-service-podgroups-{verb}"},
-            "webhooks": [hook],
-        }

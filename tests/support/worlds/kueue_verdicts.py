@@ -40,7 +40,6 @@ class Workloads:
             await self._read.wait()
 
     async def decide(self, job: dict[str, Any]) -> Verdict:
-        """Create the job, wait for Kueue's verdict, and delete the job."""
         namespace = job["metadata"]["namespace"]
         jobs = f"/apis/kubeflow.org/v2beta1/namespaces/{namespace}/mpijobs"
         status, reply, _ = await self._api.send("POST", jobs, job)

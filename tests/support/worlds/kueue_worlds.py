@@ -78,17 +78,17 @@ def tree(rng: Random, index: int) -> tuple[list[Manifest], list[str]]:
     if rng.random() < 0.15:
         return [_cluster_queue(rng, f"{name}-q0", groups, "")], [f"{name}-q0"]
     cohorts = [name]  # the root of the tree; in half of the cases it has no Cohort object
-    found = []
+    cohort_objects = []
     for child in range(rng.randint(0, 3)):
         parent = rng.choice(cohorts)
         cohorts.append(f"{name}-{child}")
         own = _resource_groups(rng, groups, cohort=True) if rng.random() < 0.5 else []
-        found.append(manifest("Cohort", cohorts[-1], {"parentName": parent, "resourceGroups": own}))
+        cohort_objects.append(manifest("Cohort", cohorts[-1], {"parentName": parent, "resourceGroups": own}))
     if rng.random() < 0.5:
         own = _resource_groups(rng, groups, cohort=False) if rng.random() < 0.6 else []
-        found.append(manifest("Cohort", name, {"resourceGroups": own}))
+        cohort_objects.append(manifest("Cohort", name, {"resourceGroups": own}))
     queues = [f"{name}-q{number}" for number in range(rng.randint(1, 4))]
-    return [*found, *(_cluster_queue(rng, queue, groups, rng.choice(cohorts)) for queue in queues)], queues
+    return [*cohort_objects, *(_cluster_queue(rng, queue, groups, rng.choice(cohorts)) for queue in queues)], queues
 
 
 Groups = list[tuple[list[str], list[str]]]  # covered resources, flavors
@@ -242,14 +242,7 @@ def _template(rng: Random, role: str, annotations: dict[str, str]) -> Manifest:
     return {"metadata": {"annotations": annotations}, "spec": spec}
 
 
-def active(item: Manifest) -> bool:
-    """Whether Kueue has processed the queue and accepts jobs for it."""
-    conditions = item.get("status", {}).get("conditions", ())
-    return any(condition["type"] == "Active" and condition["status"] == "True" for condition in conditions)
-
-
 def has_topologies(view: ClusterView, cluster_queue: str) -> bool:
-    """Whether a flavor of the queue has a topology."""
     queue = view.get(CLUSTER_QUEUES, cluster_queue)
     assert isinstance(queue, ClusterQueue)
     return any(name in TOPOLOGIES for group in queue.groups for name in group.flavors)

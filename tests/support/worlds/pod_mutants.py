@@ -8,6 +8,8 @@ import copy
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from tests.support.strategies import parent_of
+
 Json = dict[str, Any]
 Path = tuple[str | int, ...]
 
@@ -41,9 +43,7 @@ class Mutant(NamedTuple):
     @property
     def template(self) -> Json:
         mutated: Json = copy.deepcopy(self.original)
-        target: Any = mutated
-        for step in self.path[:-1]:
-            target = target[step]
+        target = parent_of(mutated, self.path)
         if self.value is _REMOVED:
             del target[self.path[-1]]
         else:
@@ -64,7 +64,7 @@ class Schema:
         """The resolved schema, and the name of the referenced schema."""
         while True:
             inner = [schema, *schema.get("allOf", ())]
-            reference = next((each["$ref"] for each in inner if "$ref" in each), None)
+            reference = next((part["$ref"] for part in inner if "$ref" in part), None)
             if reference is None:
                 return schema
             name = reference.rpartition("/")[2]
@@ -171,8 +171,8 @@ def _good(schema: Schema, kind: Json, depth: int = 0, *, most: bool = False) -> 
     if kind.get("type", "object") != "object":
         return _GOOD_OF_TYPE[kind["type"]]
     properties = kind.get("properties", {}) if inside else {}
-    wanted = properties if most else kind.get("required", ())
-    return {key: _good(schema, properties[key], depth + 1) for key in wanted if key in properties}
+    names = properties if most else kind.get("required", ())
+    return {key: _good(schema, properties[key], depth + 1) for key in names if key in properties}
 
 
 def _name(value: Any) -> str:

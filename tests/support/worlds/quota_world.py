@@ -1,12 +1,11 @@
 """Random namespaces with ResourceQuotas, whose status does not change."""
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 
 from tests.controlplane.cluster import Cluster
-from tests.support.api_client import DRY_RUN, Client, client
+from tests.support.api_client import Client, client
 from tests.support.kueue_objects import priority_class
 from tests.support.limit_ranges import limit_range
 from tests.support.worlds.quotas import DEFAULT_PRIORITY, PRIORITY_CLASSES, Json, resource_quota
@@ -34,12 +33,12 @@ class World:
         made = job({"spec": {}}, worker)
         del made["spec"]["mpiReplicaSpecs"]["Launcher"]
         made["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = workers
-        found = assess(decoded(made), Context(namespace=namespace, view=self.view(namespace)))
-        assert found is not None
-        return found
+        assessment = assess(decoded(made), self.context(namespace))
+        assert assessment is not None
+        return assessment
 
-    def view(self, namespace: str) -> Snapshot:
-        return Snapshot([*self.objects[namespace], *self.common])
+    def context(self, namespace: str) -> Context:
+        return Context(namespace=namespace, view=Snapshot([*self.objects[namespace], *self.common]))
 
 
 def defaults(namespace: str) -> Json:
@@ -72,11 +71,7 @@ def full(namespace: str, resource: str) -> Json:
 async def in_force(world: World, api: Client, name: str) -> None:
     """Create one more quota, and wait until the API server's quota admission has seen it."""
     await make(world, api, name, [full(name, "pods")])
-    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
-    async with asyncio.timeout(30):
-        status = 0
-        while status != 403:
-            status, _, _ = await api.send("POST", f"/api/v1/namespaces/{name}/pods", pod, **DRY_RUN)
+    await api.until_forbidden(name)
 
 
 async def make_world(world: World) -> None:

@@ -58,7 +58,6 @@ def template(rng: Random) -> Json:
 
 
 def claim(rng: Random) -> Json:
-    """The spec of a PersistentVolumeClaim."""
     return {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": rng.choice(STORAGE)}}}
 
 
@@ -132,8 +131,8 @@ def _limit(rng: Random, kind: str) -> Json:
         if name in NOT_OVERCOMMITTED:
             fields["defaultRequest"] = high
         for field, value in fields.items():
-            wanted = field in {"min", "max"} or kind == "Container"
-            if wanted and (rng.random() < (0.45 if name not in NOT_OVERCOMMITTED else 0.25) or name == "storage"):
+            applies = field in {"min", "max"} or kind == "Container"
+            if applies and (rng.random() < (0.45 if name not in NOT_OVERCOMMITTED else 0.25) or name == "storage"):
                 made.setdefault(field, {})[name] = value
         if rng.random() < 0.3 and kind != "PersistentVolumeClaim":
             made.setdefault("maxLimitRequestRatio", {})[name] = rng.choice(("1", "1.1", "1500m", "2", 3, "10"))

@@ -22,14 +22,12 @@ from tests.support.doctor_facts import (
     ON_TRIAL,
     OPERATOR,
     OTHER_KUEUE,
-    ROOT,
     UNREAD,
     VALIDATING,
     bundles,
     by_register,
     certificates,
     converted_crd,
-    converting,
     crd,
     denied,
     deployment,
@@ -42,6 +40,7 @@ from tests.support.doctor_facts import (
     with_kueue,
     with_variable,
 )
+from tests.support.paths import ROOT
 from webhook.client.access_reviews import Right
 from webhook.client.calls import ApiError, ClusterError
 from webhook.installation import registration
@@ -91,7 +90,11 @@ def limited_to(*kinds: str) -> Any:
 # Changes of a healthy installation without a finding.
 HARMLESS: dict[str, dict[str, Any]] = {
     "healthy": {},
-    "older MPIJobs that are converted": {"crd": converted_crd(), "deployment": converting(), "rights": CONVERTS},
+    "older MPIJobs that are converted": {
+        "crd": converted_crd(),
+        "deployment": with_arguments("--conversion"),
+        "rights": CONVERTS,
+    },
     "operators of different namespaces": {"deployments": [with_flags("--namespace=a"), with_flags("--namespace=b")]},
     "a training operator for other kinds": {"deployments": [OPERATOR, limited_to("tfjob")]},
     "old operator without Kueue": {
@@ -143,7 +146,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"conversion-missing": "v1 of MPIJobs is served together with other versions, without a conversion webhook"},
     ),
     "nothing to convert": (
-        {"deployment": converting(), "rights": CONVERTS},
+        {"deployment": with_arguments("--conversion"), "rights": CONVERTS},
         {"conversion-unused": "--conversion is set, but the CRD of MPIJobs does not call this service"},
     ),
     "no operator": ({"deployments": []}, {"operator-missing": "no operator starts them"}),

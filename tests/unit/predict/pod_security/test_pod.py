@@ -7,16 +7,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.pod_security.templates import values
+from tests.support.any_job import any_value
 from tests.support.strategies import PROPERTY, json_values
 from webhook.api.shape import ShapeError
 from webhook.predict.pod_security import LATEST, Level, PodTemplate, Version, evaluate
 from webhook.predict.pod_security.pod import convert, decode
 from webhook.predict.pod_security.subject import go_quoted
 
+WORDS = st.sampled_from(
+    ["unconfined", "Unconfined", "RuntimeDefault", "windows", "ALL", "Default", "container_t", "\x00"]
+)
+ANNOTATIONS = (
+    "seccomp.security.alpha.kubernetes.io/pod",
+    "container.seccomp.security.alpha.kubernetes.io/a",
+    "container.apparmor.security.beta.kubernetes.io/a",
+)
+TEMPLATES = any_value(
+    PodTemplate,
+    annotations=st.dictionaries(st.sampled_from(ANNOTATIONS), WORDS),
+    drop=st.lists(WORDS),
+    **dict.fromkeys(("name", "type", "procMount"), WORDS | st.just("a")),
+)
+
 
 @PROPERTY
-@given(values(PodTemplate), st.integers(0, 40))
+@given(TEMPLATES, st.integers(0, 40))
 def test_any_template_is_evaluated(template: Any, minor: int) -> None:
     read = decode(json.dumps(template).encode())
     assert read == convert(template)
