@@ -11,8 +11,9 @@ OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "u"}
 ALLOWED = 'allowed are letters, digits, "-", "_" and "."'
 
 
-def told(changes: dict[str, Any]) -> list[str]:
-    return [f"{each.path}: {each.message}. {each.fix}" for each in metadata_violations(changed(changes)["metadata"])]
+def faults(changes: dict[str, Any]) -> list[str]:
+    violations = metadata_violations(changed(changes)["metadata"])
+    return [f"{violation.path}: {violation.message}. {violation.fix}" for violation in violations]
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ def told(changes: dict[str, Any]) -> list[str]:
     ],
 )
 def test_valid_metadata_has_no_faults(metadata: dict[str, Any]) -> None:
-    assert told({"metadata": metadata}) == []
+    assert faults({"metadata": metadata}) == []
 
 
 @pytest.mark.parametrize("metadata", [None, "x", [1]])
@@ -37,7 +38,7 @@ def test_metadata_that_is_not_a_mapping_has_no_faults(metadata: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "fault"),
     [
         (
             {"metadata.labels": {"project": "llm training"}},
@@ -72,5 +73,5 @@ def test_metadata_that_is_not_a_mapping_has_no_faults(metadata: Any) -> None:
         ),
     ],
 )
-def test_invalid_metadata_is_rejected(changes: dict[str, Any], said: str) -> None:
-    assert told(changes) == [said]
+def test_invalid_metadata_is_rejected(changes: dict[str, Any], fault: str) -> None:
+    assert faults(changes) == [fault]

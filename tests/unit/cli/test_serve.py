@@ -54,8 +54,8 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
         "--audit-reports", "--conversion", "--trainer",
     }  # fmt: skip
     flags = ("--register", "--remove-keys", *of_parts)
-    known = {option for parameter in main.commands["serve"].params for option in parameter.opts}
-    assert known == {*options, *flags}
+    accepted = {option for parameter in main.commands["serve"].params for option in parameter.opts}
+    assert accepted == {*options, *flags}
     run("serve", *flags, *(text for pair in options.items() for text in pair))
     assert served == [
         process.ServeSettings(

@@ -18,6 +18,7 @@ ENDED = {
     "status.conditions": [{"type": "Succeeded", "status": "True"}],
     "status.completionTime": "2026-01-01T00:00:00Z",
 }
+LABELS = {"training.kubeflow.org/operator-name": "mpi-operator", "training.kubeflow.org/job-name": "train"}
 PODS = 5  # a launcher and four workers
 
 
@@ -43,12 +44,7 @@ async def test_budget_of_a_running_job_protects_all_pods(cluster: KeptObjects) -
         job = await world.store()
         assert cluster.objects[BUDGET]["spec"] == {
             "minAvailable": PODS,
-            "selector": {
-                "matchLabels": {
-                    "training.kubeflow.org/operator-name": "mpi-operator",
-                    "training.kubeflow.org/job-name": "train",
-                }
-            },
+            "selector": {"matchLabels": LABELS},
         }
         (owner,) = cluster.objects[BUDGET]["metadata"]["ownerReferences"]
         assert (owner["uid"], owner["controller"]) == (job["metadata"]["uid"], True)
@@ -105,8 +101,7 @@ async def test_budget_follows_the_number_of_workers(cluster: KeptObjects) -> Non
 async def test_changed_or_removed_budget_is_restored(cluster: KeptObjects) -> None:
     async with running(cluster) as world:
         await world.store()
-        budget = cluster.objects[BUDGET]
-        cluster.put(BUDGET, {**budget, "spec": {**budget["spec"], "minAvailable": 0}})
+        cluster.put(BUDGET, changed({"spec.minAvailable": 0}, cluster.objects[BUDGET]))
         await world.settled()
         assert world.pods == PODS
         cluster.remove(BUDGET)
@@ -120,6 +115,5 @@ async def test_foreign_budget_is_not_changed_and_causes_an_event(cluster: KeptOb
         await world.store()
         assert world.pods == 1
         assert world.events == ["PodDisruptionBudgetForeign"]
-        assert (
-            "PodDisruptionBudget team-a/mpijob-train does not belong to the job" in world.controller.reconciler.problem
-        )
+        problem = world.controller.reconciler.problem
+        assert "PodDisruptionBudget team-a/mpijob-train does not belong to the job" in problem

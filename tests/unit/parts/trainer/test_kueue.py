@@ -37,8 +37,10 @@ def decide(*objects: Any, queue: str = "train", policy: str = "", **spec: Any) -
 
 
 def violations(decision: Any) -> list[tuple[str, str, str, str]]:
-    findings = [*decision.denied, *decision.warned]
-    return [(each.rule, each.violation.path, each.violation.message, each.violation.fix) for each in findings]
+    return [
+        (finding.rule, finding.violation.path, finding.violation.message, finding.violation.fix)
+        for finding in (*decision.denied, *decision.warned)
+    ]
 
 
 QUEUE = local_queue("train", "gpus", namespace="team")
