@@ -362,7 +362,8 @@ def test_endless_file_is_an_error(check: Check, monkeypatch: pytest.MonkeyPatch)
     assert (result.exit_code, result.stderr) == (2, "error: /dev/zero: is larger than 1 MiB\n")
 
 
-def test_pipe_is_read_like_a_file(check: Check) -> None:
+def test_standard_input_and_a_pipe_are_read_like_a_file(check: Check) -> None:
+    assert check("-", stdin=json.dumps(GOOD)).stdout.startswith("standard input: team-a/train: admitted\n")
     reader, writer = os.pipe()
     os.write(writer, json.dumps(GOOD).encode())
     os.close(writer)

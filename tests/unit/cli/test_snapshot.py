@@ -139,50 +139,51 @@ def test_unreadable_policies_are_reported(api: FakeApi, tmp_path: Path) -> None:
     assert "\n  policies: 'forbidden: the API server at " in result.stdout
 
 
-class TestNamespaces:
-    def view(self, api: FakeApi, folder: Path) -> Snapshot:
-        """The snapshot of team-a and team-b, made by a user without rights in other namespaces."""
-        api.objects["/api/v1/namespaces/team-a"] = namespace("team-a", tier="x")
-        for resource in watched_resources():
-            if resource.is_namespaced and resource.place is None:
-                for version in resource.api_versions:
-                    api.refusals["GET", resource.path(version)] = 403, "no"
-                    for name in ("team-a", "team-b"):
-                        api.objects[resource.path(version, name)] = listed()
-        api.refusals["GET", "/api/v1/namespaces"] = 403, "no"
-        api.objects["/api/v1/namespaces/team-a/persistentvolumeclaims"] = listed(CLAIM)
-        return taken(api, folder, "-n", "team-a", "-n", "team-b")
+@pytest.fixture
+def of_two_namespaces(api: FakeApi, tmp_path: Path) -> Snapshot:
+    """The snapshot of team-a and team-b, made by a user without rights in other namespaces."""
+    api.objects["/api/v1/namespaces/team-a"] = namespace("team-a", tier="x")
+    for resource in watched_resources():
+        if resource.is_namespaced and resource.place is None:
+            for version in resource.api_versions:
+                api.refusals["GET", resource.path(version)] = 403, "no"
+                for name in ("team-a", "team-b"):
+                    api.objects[resource.path(version, name)] = listed()
+    api.refusals["GET", "/api/v1/namespaces"] = 403, "no"
+    api.objects["/api/v1/namespaces/team-a/persistentvolumeclaims"] = listed(CLAIM)
+    return taken(api, tmp_path, "-n", "team-a", "-n", "team-b")
 
-    def test_objects_of_other_namespaces_are_unknown(self, api: FakeApi, tmp_path: Path) -> None:
-        view = self.view(api, tmp_path)
-        keys = [("team-a", "data"), ("team-a", "x"), ("team-b", "x"), ("team-c", "x")]
-        claim, *others = (view.get(PERSISTENT_VOLUME_CLAIMS, key) for key in keys)
-        assert getattr(claim, "storage_class", None) == "fast"
-        assert others == [ABSENT, ABSENT, UNKNOWN]
-        assert len(view.within(PERSISTENT_VOLUME_CLAIMS, "team-a")) == 1
-        assert view.within(PERSISTENT_VOLUME_CLAIMS, "team-b") == {}
-        assert view.within(PERSISTENT_VOLUME_CLAIMS, "team-c") is UNKNOWN
-        assert (view.all(PERSISTENT_VOLUME_CLAIMS), view.groups(PERSISTENT_VOLUME_CLAIMS)) == (UNKNOWN, UNKNOWN)
 
-    def test_each_namespace_is_read_separately(self, api: FakeApi, tmp_path: Path) -> None:
-        view = self.view(api, tmp_path)
-        namespaces = [view.get(NAMESPACES, name) for name in ("team-a", "team-b", "team-c")]
-        assert namespaces == [Namespace("team-a", {"tier": "x"}), ABSENT, UNKNOWN]
-        assert view.all(NAMESPACES) is UNKNOWN
+def test_objects_of_other_namespaces_are_unknown(of_two_namespaces: Snapshot) -> None:
+    view = of_two_namespaces
+    keys = [("team-a", "data"), ("team-a", "x"), ("team-b", "x"), ("team-c", "x")]
+    claim, *others = (view.get(PERSISTENT_VOLUME_CLAIMS, key) for key in keys)
+    assert getattr(claim, "storage_class", None) == "fast"
+    assert others == [ABSENT, ABSENT, UNKNOWN]
+    assert len(view.within(PERSISTENT_VOLUME_CLAIMS, "team-a")) == 1
+    assert view.within(PERSISTENT_VOLUME_CLAIMS, "team-b") == {}
+    assert view.within(PERSISTENT_VOLUME_CLAIMS, "team-c") is UNKNOWN
+    assert (view.all(PERSISTENT_VOLUME_CLAIMS), view.groups(PERSISTENT_VOLUME_CLAIMS)) == (UNKNOWN, UNKNOWN)
 
-    def test_policies_and_kueue_configuration_are_read_in_their_namespaces(self, api: FakeApi, tmp_path: Path) -> None:
-        view = self.view(api, tmp_path)
-        placed = [resource for resource in watched_resources() if resource.place]
-        assert placed
-        assert all(view.all(resource) == {} for resource in placed)
 
-    def test_denied_namespace_does_not_hide_other_namespaces(self, api: FakeApi, tmp_path: Path) -> None:
-        self.view(api, tmp_path)
-        closed = "/api/v1/namespaces/team-b/persistentvolumeclaims"
-        api.refusals["GET", closed] = 403, "no"
-        view = taken(api, tmp_path, "-n", "team-a", "-n", "team-b", code=1)
-        assert view.get(PERSISTENT_VOLUME_CLAIMS, ("team-a", "x")) is ABSENT
-        assert view.get(PERSISTENT_VOLUME_CLAIMS, ("team-b", "x")) is UNKNOWN
+def test_each_namespace_is_read_separately(of_two_namespaces: Snapshot) -> None:
+    namespaces = [of_two_namespaces.get(NAMESPACES, name) for name in ("team-a", "team-b", "team-c")]
+    assert namespaces == [Namespace("team-a", {"tier": "x"}), ABSENT, UNKNOWN]
+    assert of_two_namespaces.all(NAMESPACES) is UNKNOWN
+
+
+def test_policies_and_kueue_configuration_are_read_in_their_namespaces(of_two_namespaces: Snapshot) -> None:
+    placed = [resource for resource in watched_resources() if resource.place]
+    assert placed
+    assert all(of_two_namespaces.all(resource) == {} for resource in placed)
+
+
+@pytest.mark.usefixtures("of_two_namespaces")
+def test_denied_namespace_does_not_hide_other_namespaces(api: FakeApi, tmp_path: Path) -> None:
+    api.refusals["GET", "/api/v1/namespaces/team-b/persistentvolumeclaims"] = 403, "no"
+    view = taken(api, tmp_path, "-n", "team-a", "-n", "team-b", code=1)
+    assert view.get(PERSISTENT_VOLUME_CLAIMS, ("team-a", "x")) is ABSENT
+    assert view.get(PERSISTENT_VOLUME_CLAIMS, ("team-b", "x")) is UNKNOWN
 
 
 def test_only_the_unreadable_object_is_unknown(api: FakeApi, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from webhook.cli.ci_reports import Checked, Problem
 from webhook.cli.main import main
 
 HEAD = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicyTest\n"
+FIELDS = ("job", "cluster", "namespace", "user", "date", "name", "change", "expect", "stored")
 REPLICAS = "spec.mpiReplicaSpecs[Worker].replicas"
 TIER = """\
 policies: [tier.yaml]
@@ -250,35 +251,10 @@ class TestPlaces:
              "apiVersion policy.training.openshift.io/v1"],
         ),
         (HEAD + "tests: []\n", ["t.yaml:1: policies: is missing", "t.yaml:3: tests: must have at least 1 entry"]),
-        (HEAD + suite("expected: []"), ["t.yaml:7: tests[0].expected: is not a setting; did you mean expect?"]),
-        (
-            HEAD + suite("zzz: []"),
-            ["t.yaml:7: tests[0].zzz: is not a setting; accepted: job, cluster, namespace, user, date, name, change, "
-             "expect, stored"],
-        ),
         (
             HEAD + suite("", "rules: [gpus, worker-cuont, custom/few]\n"),
             ["t.yaml:5: rules[1]: no rule or injection is called worker-cuont; did you mean worker-count?",
              "t.yaml:5: rules[2]: no rule or injection is called custom/few"],
-        ),
-        (
-            HEAD + suite("expect: [{rule: gpus, action: refuse}]"),
-            ['t.yaml:7: tests[0].expect[0].action: must be deny, warn, audit, exempt or fault (it is "refuse")'],
-        ),
-        (
-            HEAD + suite("change: {spec..x: 1}"),
-            ["t.yaml:7: tests[0].change: spec..x is not a path, such as spec.runPolicy.suspend or "
-             "metadata.labels[team]"],
-        ),
-        (
-            HEAD + suite("job: 3"),
-            ["t.yaml:7: tests[0].job: must be the name of a file, or the object itself (it is 3)"],
-        ),
-        (HEAD + suite("job: nope.yaml"), ["t.yaml:7: tests[0].job: nope.yaml: no such file or directory"]),
-        (HEAD + suite("job: tier.yaml"), ["t.yaml:7: tests[0].job: has 0 MPIJobs; a test needs exactly one"]),
-        (
-            HEAD + suite("cluster: [{kind: Node}]"),
-            ["t.yaml:7: tests[0].cluster[0]: a Node without apiVersion cannot be in a cluster"],
         ),
         (
             HEAD + "policies: [tier.yaml]\ntests: [{name: it}]\n",
@@ -288,11 +264,34 @@ class TestPlaces:
             HEAD + suite("expect: []").replace("tier.yaml", "job.yaml"),
             ["t.yaml:3: policies[0]: no policy in job.yaml"],
         ),
-        (HEAD + suite("date: x"), ['t.yaml:7: tests[0].date: must be a date such as 2027-01-31 (it is "x")']),
     ],
 )  # fmt: skip
 def test_unusable_file_is_reported_with_its_line(text: str, expected: list[str]) -> None:
     assert errors(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("case", "fault"),
+    [
+        ("expected: []", "expected: is not a setting; did you mean expect?"),
+        ("zzz: []", f"zzz: is not a setting; accepted: {', '.join(FIELDS)}"),
+        (
+            "expect: [{rule: gpus, action: refuse}]",
+            'expect[0].action: must be deny, warn, audit, exempt or fault (it is "refuse")',
+        ),
+        (
+            "change: {spec..x: 1}",
+            "change: spec..x is not a path, such as spec.runPolicy.suspend or metadata.labels[team]",
+        ),
+        ("job: 3", "job: must be the name of a file, or the object itself (it is 3)"),
+        ("job: nope.yaml", "job: nope.yaml: no such file or directory"),
+        ("job: tier.yaml", "job: has 0 MPIJobs; a test needs exactly one"),
+        ("cluster: [{kind: Node}]", "cluster[0]: a Node without apiVersion cannot be in a cluster"),
+        ("date: x", 'date: must be a date such as 2027-01-31 (it is "x")'),
+    ],
+)
+def test_unusable_test_is_reported_with_its_line(case: str, fault: str) -> None:
+    assert errors(HEAD + suite(case)) == [f"t.yaml:7: tests[0].{fault}"]
 
 
 @pytest.mark.parametrize(
