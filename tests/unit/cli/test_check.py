@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 from xml.etree import ElementTree as ET
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
 from tests.support import published_schemas
 from tests.support.any_job import mangled_jobs
-from tests.support.checking import NAMESPACE, POLICY, Check, as_json
+from tests.support.checking import NAMESPACE, POLICY, Check, as_json, run
 from tests.support.jobs import GOOD, REMOVE, changed
 from tests.support.strategies import PROPERTY, json_values
 from webhook.admission.pipelines import load_policy, mutate
@@ -22,7 +22,6 @@ from webhook.api import yaml
 from webhook.api.mpijob import OLDER_VERSIONS
 from webhook.api.review import AdmissionRequest
 from webhook.cli import files as manifests
-from webhook.cli.main import main
 from webhook.cluster.view import NothingKnown
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -405,7 +404,7 @@ def test_no_input_causes_a_traceback(
     (folder / "cluster.yaml").write_text("\n---\n".join(map(json.dumps, stored)))
     for arguments in ([], ["--cluster", str(folder / "cluster.yaml")]):
         command = ["check", str(folder / "jobs.yaml"), "-o", "json", *arguments]
-        result = CliRunner().invoke(main, command, catch_exceptions=False)
+        result = run(*command)
         assert result.exit_code in {0, 1, 2}
         assert result.exit_code == 2 or (result.exit_code == 0) == all(v["allowed"] for v in as_json(result))
 
@@ -563,7 +562,7 @@ def test_quiet_shows_warnings_only_with_fail_on_warn(form: str, check: Check) ->
 
 @pytest.mark.parametrize("command", ["check a.yaml", "why", "diff", "snapshot", "policy audit", "policy effective"])
 def test_namespace_with_equals_sign_is_rejected(command: str) -> None:
-    result = CliRunner().invoke(main, [*command.split(), "-n=team-a"], catch_exceptions=False)
+    result = run(*command.split(), "-n=team-a")
     assert (result.exit_code, '"=team-a" contains "="' in result.stderr) == (2, True)
 
 

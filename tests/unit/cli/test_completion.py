@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from tests.support.checking import run
 from tests.support.paths import MANIFESTS
 from webhook.cli import kubectl_plugin
-from webhook.cli.main import main
 
 BIN = Path(sys.executable).parent
 BASH = """
@@ -42,7 +41,7 @@ def test_bash_completes_commands_and_options(words: list[str], offered: list[str
     ("shell", "start"), [("zsh", "#compdef mpijob-webhook\n"), ("fish", "function _mpijob_webhook")]
 )
 def test_scripts_for_other_shells(shell: str, start: str) -> None:
-    result = CliRunner().invoke(main, ["completion", shell], catch_exceptions=False)
+    result = run("completion", shell)
     assert result.exit_code == 0
     assert result.stdout.startswith(start)
     assert "_MPIJOB_WEBHOOK_COMPLETE" in result.stdout

@@ -8,11 +8,11 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.support.checking import run
 from tests.support.jobs import GOOD
 from tests.support.object_api import FakeApi, fake_api, kubeconfig
-from webhook.cli.main import main
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
 SET = {"uid": "1", "resourceVersion": "7", "managedFields": [{"manager": "kubectl"}]}
@@ -30,7 +30,7 @@ class Cluster:
             self.api.objects[f"{JOBS}/{job['metadata']['name']}"] = job
 
     def diff(self, *arguments: str) -> Result:
-        return CliRunner().invoke(main, ["diff", *arguments, "--kubeconfig", str(self.config)], catch_exceptions=False)
+        return run("diff", *arguments, "--kubeconfig", str(self.config))
 
 
 @pytest.fixture

@@ -4,15 +4,14 @@ import json
 from typing import Annotated, Literal
 
 import pytest
-from click.testing import CliRunner, Result
 from pydantic import Field
 
+from tests.support.checking import run
 from webhook import injections, rules
 from webhook.admission import messages, pipelines
 from webhook.admission.validate import required_injections
 from webhook.cli import explanations
 from webhook.cli.explanations import Setting
-from webhook.cli.main import main
 from webhook.kit.custom_rules import PREFIX
 from webhook.kit.settings import Action, Settings
 from webhook.rules import worker_count
@@ -119,10 +118,6 @@ def test_text_of_a_rule() -> None:
 def test_similar_names_are_suggested(name: str, similar: str) -> None:
     assert not explanations.find(name)
     assert explanations.similar(name)[0] == similar
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, arguments, catch_exceptions=False)
 
 
 def test_rules() -> None:

@@ -6,18 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 
 from tests.support.any_job import any_job
 from tests.support.bad_jobs.written import change
+from tests.support.checking import run
 from tests.support.jobs import REMOVE, changed
 from tests.support.strategies import PROPERTY
 from webhook.api import crd_schema
 from webhook.api.crd_schema import Shape, short_form
 from webhook.cli.job_schema import SchemaVerdict
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
-from webhook.cli.main import main
 
 Json = dict[str, Any]
 SCHEMA = crd_schema.packaged()
@@ -223,7 +222,7 @@ def test_fixed_form_of_any_job_has_no_fault_with_a_fix(job: Json) -> None:
 def check(tmp_path: Path, text: str) -> str:
     path = tmp_path / "job.yaml"
     path.write_text(text)
-    return CliRunner().invoke(main, ["check", str(path)], catch_exceptions=False).stdout
+    return run("check", str(path)).stdout
 
 
 @pytest.mark.parametrize(

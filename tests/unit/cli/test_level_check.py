@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import checking
 from tests.support.jobs import GOOD, changed
 from tests.support.pod_security.pods import COMPLIANT
 from tests.support.strategies import PROPERTY, json_values
 from webhook.cli.files import Manifest
 from webhook.cli.level_check import TEMPLATES, check, parse
-from webhook.cli.main import main
 from webhook.predict.pod_security import LATEST, Level, LevelVersion, Version
 
 HOST = {"hostNetwork": True, "containers": [{"name": "a", "securityContext": COMPLIANT}]}
@@ -26,7 +26,7 @@ def run(tmp_path: Path, *documents: Any, level: str = "restricted", flags: tuple
     """Run the command on a file with these objects."""
     file = tmp_path / "objects.yaml"
     file.write_text("\n---\n".join(map(json.dumps, documents)))
-    return CliRunner().invoke(main, ["check", "--level", level, *flags, str(file)], catch_exceptions=False)
+    return checking.run("check", "--level", level, *flags, str(file))
 
 
 def workload(api_version: str, kind: str, steps: tuple[str, ...], spec: Any, **metadata: str) -> dict[str, Any]:

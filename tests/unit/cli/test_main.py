@@ -10,21 +10,16 @@ from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 import webhook
+from tests.support.checking import run
 from tests.support.paths import EXAMPLES
 from tools.reference import commands
 from webhook import PROGRAM, __version__
 from webhook.cli import version
-from webhook.cli.main import main
 
 PACKAGE = Path(webhook.__file__).parent
 COMMANDS = dict(commands())
-
-
-def run(*arguments: str, color: bool = False, env: dict[str, str | None] | None = None) -> Result:
-    return CliRunner().invoke(main, arguments, catch_exceptions=False, color=color, env=env)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

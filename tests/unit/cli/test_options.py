@@ -2,9 +2,8 @@
 
 import click
 import pytest
-from click.testing import CliRunner
 
-from webhook.cli.main import main
+from tests.support.checking import run
 from webhook.cli.options import host_and_port
 
 
@@ -40,6 +39,6 @@ def test_invalid_address_is_rejected(text: str, problem: str) -> None:
     with pytest.raises(click.BadParameter) as caught:
         host_and_port(text)
     assert caught.value.message.endswith(problem)
-    result = CliRunner().invoke(main, ["serve", "--listen", text], catch_exceptions=False)
+    result = run("serve", "--listen", text)
     assert result.exit_code == 2
     assert "Invalid value for '--listen'" in result.stderr

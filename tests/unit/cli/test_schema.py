@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
+from tests.support.checking import run
 from tests.support.jobs import GOOD, REMOVE, changed
 from tests.support.paths import EXAMPLES
 from tests.support.policies import HEADER
@@ -16,7 +16,6 @@ from webhook.cli.files import Manifest
 from webhook.cli.job_check import check
 from webhook.cli.job_document_schema import json_schema
 from webhook.cli.job_world import JobWorld, of_nothing
-from webhook.cli.main import main
 from webhook.policy.in_force import load_policies
 
 NAME = "metadata.name"
@@ -34,14 +33,14 @@ SCHEMA, WORLD = schema_of()
 
 
 def test_schema_of_the_command(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["schema", "job"], catch_exceptions=False)
+    result = run("schema", "job")
     assert result.exit_code == 0
     schema = json.loads(result.stdout)
     assert schema == SCHEMA.schema
     assert (schema["title"], schema["additionalProperties"]) == ("MPIJob", False)
     assert len(result.stdout) < 150_000, "the schema is small, because an editor reads it at each start"
     (tmp_path / "policy.yaml").write_text(f"{HEADER}rules: {{worker-count: {{max: 4}}}}\n")
-    result = CliRunner().invoke(main, ["schema", "job", "--policy", str(tmp_path / "policy.yaml")])
+    result = run("schema", "job", "--policy", str(tmp_path / "policy.yaml"))
     workers = json.loads(result.stdout)["properties"]["spec"]["properties"]["mpiReplicaSpecs"]["properties"]["Worker"]
     assert workers["properties"]["replicas"] == {
         "type": "integer",

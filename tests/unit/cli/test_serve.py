@@ -5,14 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.support.checking import run
 from webhook.cli.main import main
 from webhook.server import process
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, arguments, catch_exceptions=False)
 
 
 @pytest.fixture

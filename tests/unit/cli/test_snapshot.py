@@ -1,20 +1,19 @@
 """`mpijob-webhook snapshot` writes the objects of a fake API server to a file, which is read again."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.support import checking
 from tests.support.jobs import GOOD, changed
 from tests.support.namespaces import namespace
-from tests.support.object_api import FakeApi, fake_api, kubeconfig
+from tests.support.object_api import FakeApi, kubeconfig
 from tests.support.policies import HEADER, configmap
-from tests.support.read_paths import CONFIGMAPS, MPIJOBS, empty_lists, listed
+from tests.support.read_paths import CONFIGMAPS, MPIJOBS, listed
 from webhook.cli import files, job_world
-from webhook.cli.main import main
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.config_maps import CONFIG_MAPS
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
@@ -38,17 +37,9 @@ CLAIM: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def api() -> Iterator[FakeApi]:
-    with fake_api() as running:
-        running.objects = empty_lists()
-        yield running
-
-
 def run(api: FakeApi, folder: Path, *arguments: str) -> Result:
     config = kubeconfig(folder / "config", api.url)
-    command = ("snapshot", "--kubeconfig", str(config), *arguments)
-    return CliRunner().invoke(main, command, catch_exceptions=False)
+    return checking.run("snapshot", "--kubeconfig", str(config), *arguments)
 
 
 def taken(api: FakeApi, folder: Path, *arguments: str, code: int = 0) -> Snapshot:

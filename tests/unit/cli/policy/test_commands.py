@@ -1,19 +1,20 @@
 """The commands `policy ...`: output, errors and exit codes."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.support import checking
 from tests.support.jobs import changed
 from tests.support.namespaces import namespace
 from tests.support.object_api import fake_api, kubeconfig
 from tests.support.paths import MANIFESTS
 from tests.support.policies import HEADER, configmap
 from tests.support.read_paths import MPIJOBS, empty_lists, listed
-from webhook.cli.main import main
 from webhook.cli.policy.configmap import selector_of
 from webhook.policy.in_force import load_policy
 
@@ -35,8 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["policy", *arguments], input=stdin, catch_exceptions=False)
+run = partial(checking.run, "policy")
 
 
 def error(result: Result) -> str:

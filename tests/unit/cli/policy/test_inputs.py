@@ -1,7 +1,6 @@
 """Reading the policies and objects of a cluster from a file and from a fake API server."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,9 @@ import pytest
 
 from tests.support.jobs import REMOVE, changed
 from tests.support.namespaces import namespace
-from tests.support.object_api import FakeApi, fake_api, kubeconfig
+from tests.support.object_api import FakeApi, kubeconfig
 from tests.support.policies import HEADER, NAMESPACE, configmap
-from tests.support.read_paths import CONFIGMAPS, MPIJOBS, empty_lists
+from tests.support.read_paths import CONFIGMAPS, MPIJOBS
 from webhook.cli.job_world import JobWorld
 from webhook.cli.policy import inputs
 from webhook.client.access import Access
@@ -62,13 +61,6 @@ class TestFile:
         with pytest.raises(SystemExit):
             self.read(tmp_path, changed({"Worker.replicas": "many"}))
         assert capsys.readouterr().err.startswith(f'error: {tmp_path / "c.yaml"}: MPIJob "train": ')
-
-
-@pytest.fixture
-def api() -> Iterator[FakeApi]:
-    with fake_api() as running:
-        running.objects = empty_lists()
-        yield running
 
 
 class TestApi:

@@ -2,20 +2,20 @@
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.support import checking
 from tests.support.jobs import changed
 from tests.support.paths import MANIFESTS
 from tests.support.policies import HEADER, configmap
 from webhook.api import yaml
 from webhook.cli import ci_reports
 from webhook.cli.ci_reports import Checked, Problem
-from webhook.cli.main import main
 
 HEAD = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicyTest\n"
 FIELDS = ("job", "cluster", "namespace", "user", "date", "name", "change", "expect", "stored")
@@ -42,8 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["policy", "test", *arguments], input=stdin, catch_exceptions=False)
+run = partial(checking.run, "policy", "test")
 
 
 def outcomes(text: str, *arguments: str, code: int | None = None) -> list[str]:
@@ -235,7 +234,7 @@ class TestPlaces:
 
     def test_validate_skips_tests(self) -> None:
         Path("t.yaml").write_text(HEAD + TIER)
-        result = CliRunner().invoke(main, ["policy", "validate", "."])
+        result = checking.run("policy", "validate", ".")
         assert result.exit_code == 0, result.output
         assert "t.yaml: skipped MPIJobPolicyTest" in result.stderr
 

@@ -325,15 +325,6 @@ async def test_second_replica_reads_each_job_and_writes_no_object(cluster: KeptO
         assert cluster.writes() == []
 
 
-async def test_each_of_a_thousand_new_jobs_costs_two_calls(cluster: KeptObjects) -> None:
-    async with running(cluster) as world:
-        for number in range(1000):
-            store(cluster, f"job-{number}")
-        await world.settled()
-        assert len(cluster.named("networkpolicies")) == 1000
-        assert len(cluster.calls) == 2000
-
-
 async def test_two_replicas_create_one_network_policy_for_each_job(cluster: KeptObjects) -> None:
     async with running(cluster) as first, running(cluster) as second:
         cluster.late = True

@@ -64,13 +64,6 @@ def test_job_changed_in_any_versions_is_the_same_after_conversion_to_each_versio
 
 
 @PROPERTY
-@given(two_versions.older_jobs(), st.sampled_from(OLDER))
-def test_older_job_is_the_same_after_conversion_to_a_different_older_version(job: Json, version: str) -> None:
-    new = to_new(job)
-    assert convert(convert(job, version), API_VERSION) == new
-
-
-@PROPERTY
 @given(two_versions.older_jobs())
 def test_injected_values_are_in_the_older_version_too(job: Json) -> None:
     new = to_new(job)

@@ -4,12 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from tests.support.checking import Check
+from tests.support.checking import Check, run
 from tests.support.training_jobs import mpi, request
 from webhook.api import yaml
-from webhook.cli.main import main
 
 REQUEST = request("resnet", "ml.p4d.24xlarge", 2, mpi(8), TrainingJobStatus="Completed")
 CLAIMS = ("--claim", "train=imagenet/train", "--claim", "model=models", "--code-in-image")
@@ -144,5 +143,5 @@ def test_convert_without_a_format_converts_mpijobs(convert: Check) -> None:
     result = convert(of="kind: ConfigMap\n")
     assert result.exit_code == 1
     for arguments in ([], ["mpijob"], ["--ssh-path", "/a"]):
-        result = CliRunner().invoke(main, ["convert", *arguments, "job.json"], catch_exceptions=False)
+        result = run("convert", *arguments, "job.json")
         assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, "error: no MPIJob in job.json")

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.support.checking import run
 from tests.support.jobs import REMOVE
 from tests.support.object_api import FakeApi, fake_api, kubeconfig
 from tests.support.stuck.real_logs import LOGS
@@ -33,7 +34,7 @@ class Cluster:
         self.api.objects[path] = {"kind": "List", "metadata": {"resourceVersion": "1"}, "items": [*items]}
 
     def why(self, *arguments: str) -> Result:
-        return CliRunner().invoke(main, ["why", *arguments, "--kubeconfig", str(self.config)], catch_exceptions=False)
+        return run("why", *arguments, "--kubeconfig", str(self.config))
 
 
 def owned(resource: dict[str, Any], uid: str) -> dict[str, Any]:
