@@ -278,13 +278,6 @@ def test_other_kinds_are_skipped_with_a_note(check: Check) -> None:
     assert check("a.yaml", "b.yaml", "-o", "json").stderr == ""
 
 
-def test_files_of_a_directory_are_read(check: Check) -> None:
-    files = {"jobs__a_yaml": GOOD, "jobs__b_yml": GOOD, "jobs__c_json": GOOD, "jobs__d_txt": "]"}
-    result = check("jobs", "-o", "json", **files)
-    assert result.exit_code == 0
-    assert [verdict["file"] for verdict in as_json(result)] == ["jobs/a.yaml", "jobs/b.yml", "jobs/c.json"]
-
-
 @pytest.mark.parametrize(
     ("content", "error"),
     [
@@ -566,32 +559,33 @@ def test_namespace_with_equals_sign_is_rejected(command: str) -> None:
     assert (result.exit_code, '"=team-a" contains "="' in result.stderr) == (2, True)
 
 
-class TestFiles:
-    FILES: ClassVar = {
-        "a/one.yaml": JOB, "a/b/two.yaml": JOB, "a/b/three.yml": JOB, "a/.hidden/four.yaml": "]", "a/b/five.txt": "]",
-    }  # fmt: skip
+FILES = {
+    "a/one.yaml": JOB, "a/six.json": GOOD, "a/b/two.yaml": JOB, "a/b/three.yml": JOB,
+    "a/.hidden/four.yaml": "]", "a/b/five.txt": "]",
+    "c/seven.txt": JOB, "d[1].yaml": JOB, "d1.yaml": "]",
+}  # fmt: skip
 
-    def sources(self, result: Result) -> list[str]:
-        assert result.exit_code == 0, result.output
-        return [verdict["file"] for verdict in json.loads(result.stdout)]
 
-    def test_recursive_option_reads_all_subfolders_except_hidden_ones(self, check: Check) -> None:
-        result = check("-R", "a", "-o", "json", files=self.FILES)
-        assert self.sources(result) == ["a/b/three.yml", "a/b/two.yaml", "a/one.yaml"]
-        assert self.sources(check("a", "-o", "json")) == ["a/one.yaml"]
+@pytest.mark.parametrize(
+    ("arguments", "files"),
+    [
+        (["a"], ["a/one.yaml", "a/six.json"]),
+        (["-R", "a"], ["a/b/three.yml", "a/b/two.yaml", "a/one.yaml", "a/six.json"]),
+        (["a/**/*.yaml"], ["a/b/two.yaml", "a/one.yaml"]),
+        (["c/*"], ["c/seven.txt"]),
+        (["d[1].yaml"], ["d[1].yaml"]),
+    ],
+    ids=["folder", "subfolders except hidden ones", "pattern", "pattern for any ending", "name like a pattern"],
+)
+def test_files_of_folders_and_patterns_are_read(check: Check, arguments: list[str], files: list[str]) -> None:
+    result = check(*arguments, "-o", "json", files=FILES)
+    assert result.exit_code == 0, result.output
+    assert [verdict["file"] for verdict in as_json(result)] == files
 
-    def test_files_that_match_a_pattern_are_read(self, check: Check) -> None:
-        assert self.sources(check("a/**/*.yaml", "-o", "json", files=self.FILES)) == ["a/b/two.yaml", "a/one.yaml"]
-        assert self.sources(check("a/b/*", "-o", "json", files={"a/b/five.txt": JOB})) == [
-            "a/b/five.txt", "a/b/three.yml", "a/b/two.yaml",
-        ]  # fmt: skip
 
-    def test_file_with_a_name_like_a_pattern_is_read(self, check: Check) -> None:
-        assert self.sources(check("a[1].yaml", "-o", "json", files={"a[1].yaml": JOB, "a1.yaml": "]"})) == ["a[1].yaml"]
-
-    def test_pattern_without_matches_is_an_error(self, check: Check) -> None:
-        result = check("none/*.yaml")
-        assert (result.exit_code, result.stderr) == (2, "error: none/*.yaml: fits no file\n")
+def test_pattern_without_matches_is_an_error(check: Check) -> None:
+    result = check("none/*.yaml")
+    assert (result.exit_code, result.stderr) == (2, "error: none/*.yaml: fits no file\n")
 
 
 class TestIgnoreOthers:

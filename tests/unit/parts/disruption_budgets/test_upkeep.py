@@ -73,14 +73,16 @@ async def test_budget_depends_on_the_policy_and_the_job(
         assert world.pods == pods
 
 
-@pytest.mark.parametrize("changes", [ENDED, {"spec.runPolicy.suspend": True}])
-async def test_budget_of_an_ended_or_suspended_job_protects_no_pods(
-    cluster: KeptObjects, changes: dict[str, Any]
+@pytest.mark.parametrize(
+    ("changes", "pods"), [(ENDED, 0), ({"spec.runPolicy.suspend": True}, 0), ({"Worker.replicas": 6}, 7)]
+)
+async def test_budget_follows_the_state_and_the_number_of_workers_of_the_job(
+    cluster: KeptObjects, changes: dict[str, Any], pods: int
 ) -> None:
     async with running(cluster) as world:
         job = await world.store()
         await world.store({**changes, "metadata.uid": job["metadata"]["uid"]})
-        assert world.pods == 0
+        assert world.pods == pods
 
 
 async def test_budget_protects_no_pods_when_the_policy_no_longer_sets_it(cluster: KeptObjects) -> None:
@@ -89,13 +91,6 @@ async def test_budget_protects_no_pods_when_the_policy_no_longer_sets_it(cluster
         world.set_policy(OFF)
         await world.settled()
         assert world.pods == 0
-
-
-async def test_budget_follows_the_number_of_workers(cluster: KeptObjects) -> None:
-    async with running(cluster) as world:
-        job = await world.store()
-        await world.store({"Worker.replicas": 6, "metadata.uid": job["metadata"]["uid"]})
-        assert world.pods == 7
 
 
 async def test_changed_or_removed_budget_is_restored(cluster: KeptObjects) -> None:

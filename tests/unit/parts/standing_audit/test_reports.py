@@ -86,7 +86,7 @@ class World(AuditWorld):
         super().__init__(cluster, reports=self.reports)
 
     @asynccontextmanager
-    async def following(self) -> AsyncIterator[Self]:  # type: ignore[override]
+    async def following(self) -> AsyncIterator[Self]:
         async with super().following():
             await self.settled()
             yield self

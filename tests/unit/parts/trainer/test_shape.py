@@ -10,6 +10,8 @@ from webhook.parts.trainer.shape import of_runtime, of_train_job
 
 WORKERS = "spec.mpiReplicaSpecs[Worker]"
 LAUNCHERS = "spec.mpiReplicaSpecs[Launcher]"
+FIRST = "template.spec.containers[0]"
+JOBS = "spec.template.spec.replicatedJobs"
 PATCHED = "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template"
 
 
@@ -97,13 +99,10 @@ def test_only_the_launcher_gets_the_resources_if_it_is_not_a_node():
         ("spec.slotsPerWorker", "spec.trainer.numProcPerNode"),
         ("spec.runPolicy.suspend", "spec.suspend"),
         ("metadata.labels[a.b/c]", "metadata.labels[a.b/c]"),
-        (f"{LAUNCHERS}.template.spec.containers[0].image", "spec.trainer.image"),
-        (
-            f"{WORKERS}.template.spec.containers[0].resources.limits[nvidia.com/gpu]",
-            "spec.trainer.resourcesPerNode.limits[nvidia.com/gpu]",
-        ),
+        (f"{LAUNCHERS}.{FIRST}.image", "spec.trainer.image"),
+        (f"{WORKERS}.{FIRST}.resources.limits[nvidia.com/gpu]", "spec.trainer.resourcesPerNode.limits[nvidia.com/gpu]"),
         (f"{WORKERS}.template.spec.containers", "spec.trainer.resourcesPerNode"),
-        (f"{LAUNCHERS}.template.spec.containers[0].env[0].name", "spec.trainer.env[0].name"),
+        (f"{LAUNCHERS}.{FIRST}.env[0].name", "spec.trainer.env[0].name"),
     ],
 )
 def test_path_in_the_mpijob_is_translated_to_the_train_job(path, place):
@@ -117,16 +116,10 @@ def test_path_in_the_mpijob_is_translated_to_the_train_job(path, place):
     ("path", "place"),
     [
         ("spec.sshAuthMountPath", "spec.mlPolicy.mpi.sshAuthMountPath"),
-        ("spec.mpiReplicaSpecs", "spec.template.spec.replicatedJobs"),
-        (WORKERS, "spec.template.spec.replicatedJobs[0]"),
-        (
-            f"{LAUNCHERS}.template.spec.containers[0].resources.limits[memory]",
-            "spec.template.spec.replicatedJobs[1].template.spec.template.spec.containers[0].resources.limits[memory]",
-        ),
-        (
-            f"{WORKERS}.template.spec.volumes[0]",
-            "spec.template.spec.replicatedJobs[0].template.spec.template.spec.volumes[0]",
-        ),
+        ("spec.mpiReplicaSpecs", JOBS),
+        (WORKERS, f"{JOBS}[0]"),
+        (f"{LAUNCHERS}.{FIRST}.resources.limits[memory]", f"{JOBS}[1].template.spec.{FIRST}.resources.limits[memory]"),
+        (f"{WORKERS}.template.spec.volumes[0]", f"{JOBS}[0].template.spec.template.spec.volumes[0]"),
     ],
 )
 def test_path_in_the_mpijob_is_translated_to_the_runtime(path, place):

@@ -93,6 +93,8 @@ def log(name: str) -> str:
     return (LOGS / f"{name}.log").read_text()
 
 
+EVICTION = true("DisruptionTarget", "EvictionByEvictionAPI", "Eviction API: evicting")
+EVICTED = [*with_launcher("").pods[:2], pod("train-worker-1", conditions=[EVICTION])]
 REJECTED = {
     "ResourceQuota is used up": (
         'pods "x" is forbidden: exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2',
@@ -368,16 +370,12 @@ TABLE: dict[str, tuple[Sight, str]] = {
         "does not run: train-worker-1: it was preempted by a pod with a higher priority (Preempted by pod 1 on node a)",
     ),
     "evicted by an autoscaler": (
-        replace(with_launcher(log("worker-lost.openmpi-5")), pods=[
-            *with_launcher("").pods[:2], pod("train-worker-1", conditions=[
-                true("DisruptionTarget", "EvictionByEvictionAPI", "Eviction API: evicting")])]),
+        replace(with_launcher(log("worker-lost.openmpi-5")), pods=EVICTED),
         "does not run: train-worker-1: it was evicted from its node by a drain, an autoscaler or Karpenter (Eviction "
         "API: evicting)",
     ),
     "evicted by a drain": (
-        replace(with_launcher(log("worker-lost.openmpi-5")), cordoned=["n"], pods=[
-            *with_launcher("").pods[:2], pod("train-worker-1", conditions=[
-                true("DisruptionTarget", "EvictionByEvictionAPI", "Eviction API: evicting")])]),
+        replace(with_launcher(log("worker-lost.openmpi-5")), cordoned=["n"], pods=EVICTED),
         "does not run: train-worker-1: it was evicted when its node n was drained (Eviction API: evicting)",
     ),
     "evicted by a drain, and the worker was created again": (
