@@ -42,7 +42,6 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def admitted(cluster: Cluster) -> dict[str, Any]:
-    """The job with all injections."""
     (difference,) = json.loads(cluster.diff("team-a/train", "-o", "json").stdout)
     job: dict[str, Any] = deepcopy(GOOD)
     for injection in difference["injected"]:

@@ -30,7 +30,6 @@ def job(result: Result) -> dict[str, Any]:
 
 
 def containers(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The containers of the launcher and of a worker."""
     specs = document["spec"]["mpiReplicaSpecs"]
     launcher, worker = (specs[role]["template"]["spec"]["containers"][0] for role in ("Launcher", "Worker"))
     return launcher, worker

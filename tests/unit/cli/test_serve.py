@@ -13,7 +13,6 @@ from webhook.server import process
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[process.ServeSettings]]:
-    """The settings of each process that `serve` would run."""
     settings_of_runs: list[process.ServeSettings] = []
 
     def run(settings: process.ServeSettings) -> int:

@@ -135,7 +135,7 @@ def test_accepted_values_in_the_schema_and_the_reference_agree() -> None:
     for entry in explanations.entries():
         for setting in entry.settings:
             field = f"{entry.kind}s.{entry.id}.{setting.name}".replace("[]", "[0]")
-            # A mapping that contains settings has none. Accepted values are listed for each of these settings.
+            # Accepted values are listed for the settings in a mapping, not for the mapping.
             assert accepted(field) == ("" if setting.type == "mapping" else setting.type)
 
 

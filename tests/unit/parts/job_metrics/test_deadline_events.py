@@ -55,8 +55,6 @@ class Api:
 
 
 class Replica:
-    """A replica that writes Events to `api`."""
-
     def __init__(self, api: Api) -> None:
         self.lives, self.launchers, self.log = Seen(JOB_LIVES), Seen(LAUNCHERS), Log()
         paced: Any = PacedClient(api, rate=1e9)  # type: ignore[arg-type]  # a fake with the methods that are called

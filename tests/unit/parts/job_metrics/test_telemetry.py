@@ -33,8 +33,6 @@ class View:
 
 
 class World:
-    """The metrics, and the jobs that they count."""
-
     def __init__(self) -> None:
         self.registry, self.lives, self.view = CollectorRegistry(), Seen(JOB_LIVES), View()
         # Fakes with the methods that are called.

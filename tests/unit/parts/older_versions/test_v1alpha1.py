@@ -17,7 +17,6 @@ def job(container: dict[str, Any] | None = None, pod: dict[str, Any] | None = No
 
 
 def workers(old: dict[str, Any], options: Options | None = None) -> tuple[int, Any, Any]:
-    """The number of workers, the limits of each worker, and the slots."""
     spec = convert(old, options).document["spec"]
     worker = spec["mpiReplicaSpecs"]["Worker"]
     resources = worker["template"]["spec"]["containers"][0].get("resources", {})

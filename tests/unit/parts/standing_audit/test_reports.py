@@ -76,8 +76,6 @@ def test_existing_report_with_any_content_is_handled(data: bytes) -> None:
 
 
 class World(AuditWorld):
-    """A cluster, and a replica that writes reports."""
-
     def __init__(self, cluster: KeptObjects, *, installed: tuple[bool, bool] = (True, True)) -> None:
         self.watches = [cluster.follow(kind) for kind in (REPORTS, POLICY_REPORTS)]
         for watch, exists in zip(self.watches, installed, strict=True):

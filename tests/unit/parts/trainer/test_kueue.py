@@ -19,8 +19,6 @@ GPUS = {"numNodes": 4, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}}}
 
 
 class Cluster(Snapshot):
-    """A cluster with these objects and a runtime."""
-
     def __init__(self, *objects: Any) -> None:
         super().__init__([namespace("team"), *objects])
         self._runtimes = Runtimes(runtime())

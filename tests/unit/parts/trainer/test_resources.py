@@ -75,8 +75,6 @@ def test_runtimes_are_not_watched_without_the_option():
 
 
 class Cache:
-    """The cache of one kind of runtime, and its log."""
-
     def __init__(self, resource):
         self.log = Log()
         (kind,) = live_view.kinds(resource, {})

@@ -20,8 +20,6 @@ UNREAD = {**train_job(), "x": [[]] * 60_000}
 
 
 class WithKueue(Runtimes):
-    """Runtimes in a cluster with Kueue."""
-
     def all(self, resource: Any) -> Any:
         return Snapshot([config()]).all(resource)
 

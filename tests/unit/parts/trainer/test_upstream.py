@@ -48,8 +48,6 @@ def test_length_of_a_runtimes_name_is_not_limited():
 
 
 class ConfigMaps(NothingKnown):
-    """A cluster with only this ConfigMap."""
-
     def __init__(self, name, owner=None, *, deleted=False):
         self._config_map = Owned("team", name, owner, deleted)
 

@@ -89,7 +89,6 @@ SCHEDULED_ON_OLD = event(
 
 
 def log(name: str) -> str:
-    """A recorded log of a real program."""
     return (LOGS / f"{name}.log").read_text()
 
 
