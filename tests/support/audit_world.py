@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import date
 from math import inf
-from typing import Any
+from typing import Any, Self
 
 from tests.support.job_lives import condition
 from tests.support.jobs import changed
@@ -45,11 +45,11 @@ class AuditWorld:
         )
 
     @asynccontextmanager
-    async def following(self) -> AsyncIterator[None]:
+    async def following(self) -> AsyncIterator[Self]:
         """Run the first audit, then follow changes until the block ends."""
         await self.audit.audit()
         async with at_work(self.audit.reconciler.run):
-            yield
+            yield self
 
     async def settled(self) -> None:
         await settled(self.audit.reconciler)

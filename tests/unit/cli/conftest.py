@@ -1,17 +1,19 @@
 """Fixtures that run a command in an empty folder."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.support import checking
 from tests.support.checking import Check
-from webhook.cli.main import main
+from tests.support.object_api import FakeApi, fake_api
+from tests.support.read_paths import empty_lists
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
                 path.write_bytes(content)
             else:
                 path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-        return CliRunner().invoke(main, arguments, input=stdin, catch_exceptions=False)
+        return checking.run(*arguments, stdin=stdin)
 
     return run
 
@@ -41,3 +43,11 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
 @pytest.fixture
 def check(program: Check) -> Check:
     return partial(program, "check")
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    """An API server with empty lists of all objects that commands read."""
+    with fake_api() as running:
+        running.objects = empty_lists()
+        yield running

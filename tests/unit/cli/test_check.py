@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 from xml.etree import ElementTree as ET
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
 from tests.support import published_schemas
 from tests.support.any_job import mangled_jobs
-from tests.support.checking import NAMESPACE, POLICY, Check, as_json
+from tests.support.checking import NAMESPACE, POLICY, Check, as_json, run
 from tests.support.jobs import GOOD, REMOVE, changed
 from tests.support.strategies import PROPERTY, json_values
 from webhook.admission.pipelines import load_policy, mutate
@@ -22,7 +22,6 @@ from webhook.api import yaml
 from webhook.api.mpijob import OLDER_VERSIONS
 from webhook.api.review import AdmissionRequest
 from webhook.cli import files as manifests
-from webhook.cli.main import main
 from webhook.cluster.view import NothingKnown
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -61,16 +60,6 @@ def test_rejected_job_shows_every_violation_and_no_injections(check: Check) -> N
     )
 
 
-def test_warnings_are_shown(check: Check) -> None:
-    result = check("job.yaml", job_yaml=changed({"spec.runPolicy.ttlSecondsAfterFinished": 1}))
-    assert result.exit_code == 0
-    path = "spec.runPolicy.ttlSecondsAfterFinished"
-    assert (
-        f"\n  warning: {path}: after 1 s the job may run a second time. Set it to 30 or more. [retention] (line 1)\n"
-        in (result.stdout)
-    )
-
-
 def test_unknown_injection_to_skip_is_a_warning(check: Check) -> None:
     job = changed({"metadata.annotations": {"training.openshift.io/skip": "nothing"}})
     result = check("job.yaml", job_yaml=job)
@@ -87,13 +76,11 @@ def test_restored_fields_of_an_update_are_reported(check: Check) -> None:
     request = AdmissionRequest(uid="", operation="CREATE", namespace="team-a", object=Raw(json.dumps(GOOD).encode()))
     stored = mutate(request, policy=load_policy(None), view=NothingKnown()).document
     result = check("job.yaml", "--cluster", "c.yaml", job_yaml=GOOD, c_yaml=stored)
-    title, heading, path, *_ = result.stdout.splitlines()[1:]
-    assert title == "  put back from the stored job:"
-    assert (
-        heading
-        == "    mpi-env: Current MPI releases get the hostfile, several attempts of ssh, and the job's options of ssh."
-    )
-    assert path == "      + spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env:"
+    assert result.stdout.splitlines()[1:4] == [
+        "  put back from the stored job:",
+        "    mpi-env: Current MPI releases get the hostfile, several attempts of ssh, and the job's options of ssh.",
+        "      + spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env:",
+    ]
     assert "    istio: " not in result.stdout, "kubectl apply keeps fields of mappings that the file does not have"
 
 
@@ -134,29 +121,20 @@ def test_job_with_only_a_generate_name_is_admitted(check: Check) -> None:
 CONVERTS = "`mpijob-webhook convert FILE`, which also says what the image needs"
 
 
-@pytest.mark.parametrize("version", ["kubeflow.org/v2", "batch/v1", None, 3, "x" * 500])
-def test_other_api_versions_are_rejected(check: Check, version: object) -> None:
-    result = check("a.yaml", "-o", "json", a_yaml={**GOOD, "apiVersion": version})
-    assert result.exit_code == 1
-    (verdict,) = as_json(result)
-    (cause,) = verdict["causes"]
-    assert (cause["rule"], cause["field"]) == ("schema", "apiVersion")
-    assert cause["message"].endswith(". Write kubeflow.org/v2beta1.")
-    assert len(verdict["message"]) < 700
-
-
 @pytest.mark.parametrize(
-    ("version", "message"),
+    ("version", "fix"),
     [
         *((version, f"Write kubeflow.org/v2beta1, or run {CONVERTS}.") for version in OLDER_VERSIONS[:-1]),
         (OLDER_VERSIONS[-1], f"Run {CONVERTS}."),
-        ("kubeflow.org/v2", "Write kubeflow.org/v2beta1."),
+        *((version, "Write kubeflow.org/v2beta1.") for version in ("kubeflow.org/v2", "batch/v1", None, 3, "x" * 500)),
     ],
 )
-def test_message_for_other_api_versions(check: Check, version: str, message: str) -> None:
+def test_other_api_versions_are_rejected(check: Check, version: object, fix: str) -> None:
     (verdict,) = as_json(check("a.yaml", "-o", "json", a_yaml={**GOOD, "apiVersion": version}))
     (cause,) = verdict["causes"]
-    assert cause["message"].endswith(f"knows only kubeflow.org/v2beta1. {message}")
+    assert (cause["rule"], cause["field"]) == ("schema", "apiVersion")
+    assert cause["message"].endswith(f". {fix}")
+    assert len(verdict["message"]) < 700
 
 
 @pytest.mark.parametrize("version", [*OLDER_VERSIONS[:-1], "batch/v1"])
@@ -249,7 +227,7 @@ def test_quiet_shows_only_failing_jobs(check: Check) -> None:
     assert result.stdout.startswith(
         "c.yaml: team-a/bad: rejected\n  1. spec.mpiReplicaSpecs[Worker].replicas: 1 worker"
     )
-    assert [each["name"] for each in as_json(check("a.yaml", "c.yaml", "-q", "-o", "json"))] == ["bad"]
+    assert [verdict["name"] for verdict in as_json(check("a.yaml", "c.yaml", "-q", "-o", "json"))] == ["bad"]
     assert check("b.yaml", "-q").exit_code == 2
 
 
@@ -288,10 +266,8 @@ def test_documents_lists_and_nested_lists_are_read(check: Check) -> None:
 @pytest.mark.parametrize("option", [(), ("--trainer",)])
 def test_kind_of_a_trainjob_in_the_wrong_case_is_an_error(option: tuple[str, ...], check: Check) -> None:
     result = check("a.yaml", "b.yaml", *option, a_yaml=GOOD, b_yaml={**NAMESPACE, "kind": "Trainjob"})
-    assert (result.exit_code, 'b.yaml: kind: "Trainjob" is not supported. Write TrainJob.' in result.stderr) == (
-        2,
-        True,
-    )
+    assert result.exit_code == 2
+    assert 'b.yaml: kind: "Trainjob" is not supported. Write TrainJob.' in result.stderr
 
 
 def test_other_kinds_are_skipped_with_a_note(check: Check) -> None:
@@ -302,29 +278,10 @@ def test_other_kinds_are_skipped_with_a_note(check: Check) -> None:
     assert check("a.yaml", "b.yaml", "-o", "json").stderr == ""
 
 
-def test_files_of_a_directory_are_read(check: Check) -> None:
-    files = {"jobs__a_yaml": GOOD, "jobs__b_yml": GOOD, "jobs__c_json": GOOD, "jobs__d_txt": "]"}
-    result = check("jobs", "-o", "json", **files)
-    assert result.exit_code == 0
-    assert len(as_json(result)) == 3
-    text = check("jobs").stdout
-    assert [line for line in text.splitlines() if line.startswith("jobs")] == [
-        f"jobs/{name}: team-a/train: admitted" for name in ("a.yaml", "b.yml", "c.json")
-    ]
-
-
-def test_standard_input(check: Check) -> None:
-    result = check("-", stdin=json.dumps(GOOD))
-    assert result.exit_code == 0
-    assert result.stdout.startswith("standard input: team-a/train: admitted\n")
-
-
 @pytest.mark.parametrize(
     ("content", "error"),
     [
         ("3", "is a number, not a Kubernetes object"),
-        ("text", "is text, not a Kubernetes object"),
-        ("- 1\n- 2", "is a list, not a Kubernetes object"),
         ("kind: A\n---\n- 1", "document 2: is a list, not a Kubernetes object"),
         ({"kind": 3}, "has no kind, so it is not a Kubernetes object"),
         (
@@ -345,17 +302,15 @@ def test_file_that_is_no_kubernetes_object_is_an_error(check: Check, content: An
 @pytest.mark.parametrize(
     ("files", "arguments", "errors"),
     [
-        ({}, ["none.yaml"], ["none.yaml: no such file or directory"]),
         ({}, ["a\0b"], ["a\N{REPLACEMENT CHARACTER}b: embedded null byte"]),
         ({"a_yaml": NAMESPACE}, ["a.yaml", "-o", "json"], ["no MPIJob in a.yaml"]),
         ({"a_yaml": ""}, ["a.yaml", "-o", "json"], ["no MPIJob in a.yaml"]),
         ({"d__a_txt": "x"}, ["d"], ["d: no .json, .yaml, .yml files in this directory"]),
         (
-            {"a_yaml": "{", "d__b_yaml": "]", "d__c_yaml": "}"},
-            ["none.yaml", "a.yaml", "d"],
+            {"d__b_yaml": "]", "d__c_yaml": "}"},
+            ["none.yaml", "d"],
             [
                 "none.yaml: no such file or directory",
-                "a.yaml: line 2, column 1: did not find expected node content",
                 "d/b.yaml: line 1, column 1: did not find expected node content",
                 "d/c.yaml: line 1, column 1: did not find expected node content",
             ],
@@ -370,11 +325,6 @@ def test_file_that_is_no_kubernetes_object_is_an_error(check: Check, content: An
             ],
         ),
         ({"a_yaml": GOOD}, ["a.yaml", "--cluster", "c.yaml"], ["c.yaml: no such file or directory"]),
-        (
-            {"a_yaml": GOOD, "c_yaml": "]"},
-            ["a.yaml", "--cluster", "c.yaml"],
-            ["c.yaml: line 1, column 1: did not find expected node content"],
-        ),
         (
             {"a_yaml": GOOD, "c_yaml": {**NAMESPACE, "metadata": {"name": "x", "labels": 3}}},
             ["a.yaml", "--cluster", "c.yaml"],
@@ -404,13 +354,8 @@ def test_endless_file_is_an_error(check: Check, monkeypatch: pytest.MonkeyPatch)
     assert (result.exit_code, result.stderr) == (2, "error: /dev/zero: is larger than 1 MiB\n")
 
 
-def test_usable_files_are_checked_despite_unusable_files(check: Check) -> None:
-    result = check("none.yaml", "a.yaml", "-o", "json", a_yaml=changed({"Worker.replicas": 1}))
-    assert result.exit_code == 2
-    assert [verdict["allowed"] for verdict in as_json(result)] == [False]
-
-
-def test_pipe_is_read_like_a_file(check: Check) -> None:
+def test_standard_input_and_a_pipe_are_read_like_a_file(check: Check) -> None:
+    assert check("-", stdin=json.dumps(GOOD)).stdout.startswith("standard input: team-a/train: admitted\n")
     reader, writer = os.pipe()
     os.write(writer, json.dumps(GOOD).encode())
     os.close(writer)
@@ -452,7 +397,7 @@ def test_no_input_causes_a_traceback(
     (folder / "cluster.yaml").write_text("\n---\n".join(map(json.dumps, stored)))
     for arguments in ([], ["--cluster", str(folder / "cluster.yaml")]):
         command = ["check", str(folder / "jobs.yaml"), "-o", "json", *arguments]
-        result = CliRunner().invoke(main, command, catch_exceptions=False)
+        result = run(*command)
         assert result.exit_code in {0, 1, 2}
         assert result.exit_code == 2 or (result.exit_code == 0) == all(v["allowed"] for v in as_json(result))
 
@@ -474,33 +419,30 @@ def line(text: str, piece: str) -> int:
     return text[: text.rindex(piece)].count("\n") + 1
 
 
+ONE_FAULTY_JOB_IN_A_LIST = yaml.dump(
+    {"apiVersion": "v1", "kind": "List", "items": [GOOD, yaml.load_all(ONE_WORKER)[0]]}
+)
+LAUNCHER_ALONE = yaml.dump(changed({"Worker": REMOVE}))
+
+
 class TestGithub:
-    def test_annotation_has_the_line_of_the_field(self, check: Check) -> None:
-        text = f"# first\n{CONFIG}---\n\n{ONE_WORKER}"
+    @pytest.mark.parametrize(
+        ("text", "piece", "annotation"),
+        [
+            (f"# first\n{CONFIG}---\n\n{ONE_WORKER}", ONE, TOLD),
+            (ONE_FAULTY_JOB_IN_A_LIST, ONE, TOLD),
+            (LAUNCHER_ALONE, "mpiReplicaSpecs", f"{REPLICAS}: 0 workers, at least 2 required. "),
+            (yaml.dump(SHORT_LIVED), "ttlSecondsAfterFinished", TTL),
+        ],
+        ids=["second document", "item of a list", "missing field", "warning"],
+    )
+    def test_annotation_has_the_line_of_the_field(self, check: Check, text: str, piece: str, annotation: str) -> None:
         result = check("jobs/a.yaml", "-o", "github", files={"jobs/a.yaml": text})
-        assert result.exit_code == 1
-        at = line(text, ONE)
-        assert result.stdout == f"::error file=jobs/a.yaml,line={at},title=team-a/train::{TOLD}\n"
-
-    def test_annotation_has_the_line_of_the_field_in_a_list(self, check: Check) -> None:
-        text = yaml.dump({"apiVersion": "v1", "kind": "List", "items": [GOOD, changed({"Worker.replicas": 1})]})
-        result = check("a.yaml", "-o", "github", files={"a.yaml": text})
-        assert f"line={line(text, ONE)}," in result.stdout
-
-    def test_missing_field_is_reported_at_its_parent(self, check: Check) -> None:
-        job = changed(
-            {"Worker": None, "spec.mpiReplicaSpecs": {"Launcher": GOOD["spec"]["mpiReplicaSpecs"]["Launcher"]}}
-        )
-        text = yaml.dump(job)
-        result = check("a.yaml", "-o", "github", files={"a.yaml": text})
-        assert f"line={line(text, 'mpiReplicaSpecs')}," in result.stdout
-
-    def test_warning_has_the_line_of_the_field(self, check: Check) -> None:
-        text = yaml.dump(SHORT_LIVED)
-        result = check("a.yaml", "-o", "github", files={"a.yaml": text})
-        assert result.exit_code == 0
-        at = line(text, "ttlSecondsAfterFinished")
-        assert result.stdout == f"::warning file=a.yaml,line={at},title=team-a/train::{TTL}\n"
+        level, code = ("warning", 0) if annotation == TTL else ("error", 1)
+        assert result.exit_code == code
+        place = f"::{level} file=jobs/a.yaml,line={line(text, piece)},title=team-a/train"
+        assert result.stdout.startswith(f"{place}::{annotation}")
+        assert result.stdout.count("\n") == 1
 
     def test_annotation_for_standard_input_has_no_file(self, check: Check) -> None:
         result = check("-", "-o", "github", stdin=ONE_WORKER)
@@ -524,29 +466,21 @@ class TestSarif:
         result = check("a.yaml", "b.yaml", "c.yaml", "-o", "sarif", files=files)
         assert result.exit_code == 1
         (run,) = self.log(result)["runs"]
-        driver = run["tool"]["driver"]
-        assert [rule["id"] for rule in driver["rules"]] == ["retention", "worker-count"]
-        assert (
-            driver["rules"][1]["shortDescription"]["text"]
-            == "The number of workers is within the limits of the policy."
-        )
-        assert driver["rules"][1]["help"]["text"].endswith("`mpijob-webhook explain worker-count` says more.")
-        refused, warned = run["results"]
-        assert (refused["ruleId"], refused["level"]) == ("worker-count", "error")
-        assert refused["message"]["text"] == f"team-a/train: {TOLD}"
-        place = refused["locations"][0]["physicalLocation"]
-        assert place == {
-            "artifactLocation": {"uri": "a.yaml"},
-            "region": {"startLine": line(ONE_WORKER, ONE)},
-        }
-        assert (warned["ruleId"], warned["level"]) == ("retention", "warning")
+        retention, worker_count = run["tool"]["driver"]["rules"]
+        assert (retention["id"], worker_count["id"]) == ("retention", "worker-count")
+        assert worker_count["shortDescription"]["text"] == "The number of workers is within the limits of the policy."
+        assert worker_count["help"]["text"].endswith("`mpijob-webhook explain worker-count` says more.")
+        error, warning = run["results"]
+        assert (error["ruleId"], error["level"]) == ("worker-count", "error")
+        assert error["message"]["text"] == f"team-a/train: {TOLD}"
+        region = {"startLine": line(ONE_WORKER, ONE)}
+        assert error["locations"][0]["physicalLocation"] == {"artifactLocation": {"uri": "a.yaml"}, "region": region}
+        assert (warning["ruleId"], warning["level"]) == ("retention", "warning")
 
     def test_fingerprint_does_not_depend_on_the_line(self, check: Check) -> None:
-        def fingerprint(text: str) -> dict[str, str]:
+        def fingerprint(text: str) -> Any:
             result = check("a.yaml", "-o", "sarif", files={"a.yaml": text})
-            (found,) = self.log(result)["runs"][0]["results"]
-            prints: dict[str, str] = found["partialFingerprints"]
-            return prints
+            return self.log(result)["runs"][0]["results"][0]["partialFingerprints"]
 
         before = fingerprint(ONE_WORKER)
         assert fingerprint(f"# a line more\n{ONE_WORKER}") == before
@@ -564,19 +498,17 @@ class TestSarif:
         result = check("a.yaml", "--level", "restricted", "-o", "sarif", files={"a.yaml": JOB})
         assert result.exit_code == 1
         (run,) = self.log(result)["runs"]
-        assert {found["ruleId"] for found in run["results"]} == {"pod-security"}
-        assert all(found["locations"][0]["physicalLocation"]["region"]["startLine"] > 1 for found in run["results"])
+        assert {violation["ruleId"] for violation in run["results"]} == {"pod-security"}
+        places = [violation["locations"][0]["physicalLocation"] for violation in run["results"]]
+        assert all(place["region"]["startLine"] > 1 for place in places)
 
 
 class TestJunit:
-    def suites(self, result: Result) -> ET.Element:
-        return ET.fromstring(result.stdout)
-
     def test_each_file_has_a_suite_and_each_job_a_case(self, check: Check) -> None:
         files = {"a.yaml": f"{JOB}---\n{ONE_WORKER}", "b.yaml": JOB, "c.yaml": "]"}
         result = check("a.yaml", "b.yaml", "c.yaml", "-o", "junit", files=files)
         assert result.exit_code == 2
-        top = self.suites(result)
+        top = ET.fromstring(result.stdout)
         assert top.attrib == {"name": "check", "tests": "4", "failures": "1", "errors": "1"}
         assert [suite.get("name") for suite in top] == ["c.yaml", "a.yaml", "b.yaml"]
         good, bad = top[1]
@@ -586,15 +518,10 @@ class TestJunit:
         assert failure.text == f"a.yaml:{line(files['a.yaml'], ONE)}: {TOLD}"
 
     def test_warnings_are_system_output_or_with_fail_on_warn_failures(self, check: Check) -> None:
-        result = check("a.yaml", "-o", "junit", files={"a.yaml": SHORT_LIVED})
-        assert result.exit_code == 0
-        ((case,),) = self.suites(result)
-        (output,) = case
+        (((output,),),) = ET.fromstring(check("a.yaml", "-o", "junit", files={"a.yaml": SHORT_LIVED}).stdout)
         assert (output.tag, output.text) == ("system-out", f"warning: a.yaml:1: {TTL}")
-        result = check("a.yaml", "-o", "junit", "--fail-on", "warn")
-        assert result.exit_code == 1
-        ((case,),) = self.suites(result)
-        assert [child.tag for child in case] == ["failure"]
+        (((failure,),),) = ET.fromstring(check("a.yaml", "-o", "junit", "--fail-on", "warn").stdout)
+        assert failure.tag == "failure"
 
 
 def test_yaml_output_equals_json_output(check: Check) -> None:
@@ -628,36 +555,37 @@ def test_quiet_shows_warnings_only_with_fail_on_warn(form: str, check: Check) ->
 
 @pytest.mark.parametrize("command", ["check a.yaml", "why", "diff", "snapshot", "policy audit", "policy effective"])
 def test_namespace_with_equals_sign_is_rejected(command: str) -> None:
-    result = CliRunner().invoke(main, [*command.split(), "-n=team-a"], catch_exceptions=False)
+    result = run(*command.split(), "-n=team-a")
     assert (result.exit_code, '"=team-a" contains "="' in result.stderr) == (2, True)
 
 
-class TestFiles:
-    FILES: ClassVar = {
-        "a/one.yaml": JOB, "a/b/two.yaml": JOB, "a/b/three.yml": JOB, "a/.hidden/four.yaml": "]", "a/b/five.txt": "]",
-    }  # fmt: skip
+FILES = {
+    "a/one.yaml": JOB, "a/six.json": GOOD, "a/b/two.yaml": JOB, "a/b/three.yml": JOB,
+    "a/.hidden/four.yaml": "]", "a/b/five.txt": "]",
+    "c/seven.txt": JOB, "d[1].yaml": JOB, "d1.yaml": "]",
+}  # fmt: skip
 
-    def sources(self, result: Result) -> list[str]:
-        assert result.exit_code == 0, result.output
-        return [verdict["file"] for verdict in json.loads(result.stdout)]
 
-    def test_recursive_option_reads_all_subfolders_except_hidden_ones(self, check: Check) -> None:
-        found = check("-R", "a", "-o", "json", files=self.FILES)
-        assert self.sources(found) == ["a/b/three.yml", "a/b/two.yaml", "a/one.yaml"]
-        assert self.sources(check("a", "-o", "json")) == ["a/one.yaml"]
+@pytest.mark.parametrize(
+    ("arguments", "files"),
+    [
+        (["a"], ["a/one.yaml", "a/six.json"]),
+        (["-R", "a"], ["a/b/three.yml", "a/b/two.yaml", "a/one.yaml", "a/six.json"]),
+        (["a/**/*.yaml"], ["a/b/two.yaml", "a/one.yaml"]),
+        (["c/*"], ["c/seven.txt"]),
+        (["d[1].yaml"], ["d[1].yaml"]),
+    ],
+    ids=["folder", "subfolders except hidden ones", "pattern", "pattern for any ending", "name like a pattern"],
+)
+def test_files_of_folders_and_patterns_are_read(check: Check, arguments: list[str], files: list[str]) -> None:
+    result = check(*arguments, "-o", "json", files=FILES)
+    assert result.exit_code == 0, result.output
+    assert [verdict["file"] for verdict in as_json(result)] == files
 
-    def test_files_that_match_a_pattern_are_read(self, check: Check) -> None:
-        assert self.sources(check("a/**/*.yaml", "-o", "json", files=self.FILES)) == ["a/b/two.yaml", "a/one.yaml"]
-        assert self.sources(check("a/b/*", "-o", "json", files={"a/b/five.txt": JOB})) == [
-            "a/b/five.txt", "a/b/three.yml", "a/b/two.yaml",
-        ]  # fmt: skip
 
-    def test_file_with_a_name_like_a_pattern_is_read(self, check: Check) -> None:
-        assert self.sources(check("a[1].yaml", "-o", "json", files={"a[1].yaml": JOB, "a1.yaml": "]"})) == ["a[1].yaml"]
-
-    def test_pattern_without_matches_is_an_error(self, check: Check) -> None:
-        result = check("none/*.yaml")
-        assert (result.exit_code, result.stderr) == (2, "error: none/*.yaml: fits no file\n")
+def test_pattern_without_matches_is_an_error(check: Check) -> None:
+    result = check("none/*.yaml")
+    assert (result.exit_code, result.stderr) == (2, "error: none/*.yaml: fits no file\n")
 
 
 class TestIgnoreOthers:
@@ -703,42 +631,43 @@ class TestIgnoreOthers:
         assert (result.exit_code, result.stdout) == (0, "20 jobs: 20 admitted, 0 rejected\n")
         assert result.stderr == "not judged: rules that need a cluster (none given: see --kubeconfig and --cluster)\n"
 
-    @pytest.mark.parametrize("flags", [(), ("--ignore-others",)])
-    @pytest.mark.parametrize("kind", ["MpiJob", "mpijob", "MPIJobs", "MPI-Job", "MPJob", "MPIJbo", "PyTorchJob"])
-    def test_misspelt_kind_is_rejected(self, kind: str, flags: tuple[str, ...], check: Check) -> None:
-        result = check("a.yaml", *flags, files={"a.yaml": ONE_WORKER.replace("kind: MPIJob", f"kind: {kind}")})
-        assert result.exit_code == 1
-        assert f'kind: "{kind}" is not supported [schema] (line 2)\n     Write MPIJob.\n' in result.stdout
-        assert "1 worker, at least 2 required" in result.stdout, "rules are checked too"
-
-    @pytest.mark.parametrize("flags", [(), ("--ignore-others",)])
     @pytest.mark.parametrize(
-        ("line", "written", "fix"),
+        ("line", "written", "problem", "fix"),
         [
-            ("apiVersion: kubeflow.org/v2beta1", "apiversion: kubeflow.org/v2beta1", "Rename it to apiVersion."),
-            ("apiVersion: kubeflow.org/v2beta1", "apiVersions: kubeflow.org/v2beta1", "Rename it to apiVersion."),
-            ("apiVersion: kubeflow.org/v2beta1", "api_version: v1", "Write apiVersion: kubeflow.org/v2beta1."),
-            ("kind: MPIJob", "Kind: MPIJob", "Rename it to kind."),
-            ("kind: MPIJob", "Kind: mpijob", "Write kind: MPIJob."),
+            ("kind: MPIJob", "kind: mpijob", 'kind: "mpijob" is not supported', "Write MPIJob."),
+            ("kind: MPIJob", "kind: MPI-Job", 'kind: "MPI-Job" is not supported', "Write MPIJob."),
+            ("kind: MPIJob", "kind: MPIJbo", 'kind: "MPIJbo" is not supported', "Write MPIJob."),
+            ("kind: MPIJob", "kind: PyTorchJob", 'kind: "PyTorchJob" is not supported', "Write MPIJob."),
+            ("kind: MPIJob", "Kind: MPIJob", "Kind: is not a field of an MPIJob", "Rename it to kind."),
+            ("kind: MPIJob", "Kind: mpijob", "Kind: is not a field of an MPIJob", "Write kind: MPIJob."),
+            ("kind: MPIJob\n", "", "kind: is missing", "Write MPIJob."),
+            ("apiVersion", "apiversion", "apiversion: is not a field of an MPIJob", "Rename it to apiVersion."),
+            ("apiVersion", "apiVersions", "apiVersions: is not a field of an MPIJob", "Rename it to apiVersion."),
+            (
+                "apiVersion: kubeflow.org/v2beta1",
+                "api_version: v1",
+                "api_version: is not a field of an MPIJob",
+                "Write apiVersion: kubeflow.org/v2beta1.",
+            ),
         ],
     )
-    def test_misspelt_kind_or_api_version_field_is_one_problem(
-        self, line: str, written: str, fix: str, flags: tuple[str, ...], check: Check
+    def test_misspelt_kind_or_api_version_is_one_problem(
+        self, check: Check, line: str, written: str, problem: str, fix: str
     ) -> None:
-        result = check("a.yaml", *flags, files={"a.yaml": ONE_WORKER.replace(line, written)})
+        result = check("a.yaml", "--ignore-others", files={"a.yaml": ONE_WORKER.replace(line, written)})
         assert result.exit_code == 1
-        assert f"  1. {written.split(':', maxsplit=1)[0]}: is not a field of an MPIJob [schema]" in result.stdout
+        assert f"  1. {problem} [schema]" in result.stdout
         assert result.stdout.count("[schema]") == 1
         assert f"     {fix}\n" in result.stdout
         assert "1 worker, at least 2 required" in result.stdout, "rules are checked too"
+        assert check("a.yaml").stdout == result.stdout
 
-    @pytest.mark.parametrize("flags", [(), ("--ignore-others",)])
-    @pytest.mark.parametrize("head", ["kind: MPIJob\n", "kind: MPIJob\napiVersion: kubeflow.org/v2beta1\n"])
-    def test_job_without_kind_is_rejected(self, head: str, flags: tuple[str, ...], check: Check) -> None:
-        text = f"kind: MPIJob\n{yaml.dump({key: each for key, each in GOOD.items() if key != 'kind'})}"
-        result = check("a.yaml", *flags, files={"a.yaml": text.replace(head, "")})
-        assert result.exit_code == 1
-        assert "kind: is missing [schema] (line 1)\n     Write MPIJob.\n" in result.stdout
+    def test_job_without_kind_and_api_version_is_rejected(self, check: Check) -> None:
+        text = yaml.dump({"metadata": GOOD["metadata"], "spec": GOOD["spec"]})
+        for flags in ((), ("--ignore-others",)):
+            result = check("a.yaml", *flags, files={"a.yaml": text})
+            assert result.exit_code == 1
+            assert "kind: is missing [schema] (line 1)\n     Write MPIJob.\n" in result.stdout
 
     def test_moved_or_renamed_field_is_reported_with_its_own_line(self, check: Check) -> None:
         text = (
@@ -759,14 +688,10 @@ class TestIgnoreOthers:
             "      template: {spec: {containers: [{name: a, image: a:1}]}}\n"
         )
         result = check("a.yaml", files={"a.yaml": text})
-        lines = [line for line in result.stdout.splitlines() if "(line" in line]
-        assert [line.rpartition(" (line ")[2] for line in lines if "[schema]" not in line] == ["12)", "5)", "14)"], (
-            lines
-        )
+        lines = [line.rpartition(" (line ")[2] for line in result.stdout.splitlines() if "[schema]" not in line]
+        assert [number for number in lines if number.endswith(")")] == ["12)", "5)", "14)"]
 
-    @pytest.mark.parametrize(
-        "head", ["kubeflow.org/v1, kind: MXJob", "kubeflow.org/v1, kind: PyTorchJob", "v1, kind: Job"]
-    )
+    @pytest.mark.parametrize("head", ["kubeflow.org/v1, kind: PyTorchJob", "v1, kind: Job"])
     def test_other_kinds_of_jobs_are_skipped(self, head: str, check: Check) -> None:
         text = f"{{apiVersion: {head}, metadata: {{name: MPIJob}}}}"
         assert check("a.yaml", "--ignore-others", files={"a.yaml": text}).exit_code == 0

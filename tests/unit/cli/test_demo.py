@@ -1,28 +1,27 @@
 """The command `demo`."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jsonpatch
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 
+from tests.support import checking
 from tests.support.any_job import jobs
 from tests.support.jobs import GOOD, changed, request
 from tests.support.paths import EXAMPLES
 from tests.support.strategies import PROPERTY
 from webhook.admission import pipelines
 from webhook.cli import files, walkthrough
-from webhook.cli.main import main
 from webhook.cluster.view import NothingKnown
 
 FILES = sorted(EXAMPLES.glob("*.yaml"))
 
 
-def run(*arguments: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["demo", *arguments], input=stdin, catch_exceptions=False)
+run = partial(checking.run, "demo")
 
 
 def test_examples_have_the_expected_verdicts() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.support.checking import run
 from tests.support.jobs import GOOD
 from tests.support.object_api import FakeApi, fake_api, kubeconfig
-from webhook.cli.main import main
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
 SET = {"uid": "1", "resourceVersion": "7", "managedFields": [{"manager": "kubectl"}]}
@@ -30,7 +30,7 @@ class Cluster:
             self.api.objects[f"{JOBS}/{job['metadata']['name']}"] = job
 
     def diff(self, *arguments: str) -> Result:
-        return CliRunner().invoke(main, ["diff", *arguments, "--kubeconfig", str(self.config)], catch_exceptions=False)
+        return run("diff", *arguments, "--kubeconfig", str(self.config))
 
 
 @pytest.fixture
@@ -42,11 +42,10 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def admitted(cluster: Cluster) -> dict[str, Any]:
-    """The job with all injections."""
-    (found,) = json.loads(cluster.diff("team-a/train", "-o", "json").stdout)
+    (difference,) = json.loads(cluster.diff("team-a/train", "-o", "json").stdout)
     job: dict[str, Any] = deepcopy(GOOD)
-    for each in found["injected"]:
-        jsonpatch.apply_patch(job, each["patch"], in_place=True)
+    for injection in difference["injected"]:
+        jsonpatch.apply_patch(job, injection["patch"], in_place=True)
     return job
 
 
@@ -62,32 +61,26 @@ def test_missing_injections_of_an_older_job_are_shown(cluster: Cluster) -> None:
     assert "managedFields" not in result.stdout
 
 
-def test_annotations_of_the_webhook_are_not_compared(cluster: Cluster) -> None:
+def test_job_with_all_injections_has_no_difference_except_annotations_of_the_webhook(cluster: Cluster) -> None:
     noted = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "training.openshift.io/injected": "istio"}
     job = admitted(cluster)
     job["metadata"]["annotations"] |= noted
     cluster.has(job)
-    assert "openshift.io/injected" not in cluster.diff("team-a/train").stdout
-    assert "last-applied" not in cluster.diff("team-a/train").stdout
-
-
-def test_job_with_all_injections_has_no_difference(cluster: Cluster) -> None:
-    cluster.has(admitted(cluster))
-    found = cluster.diff("train", "-n", "team-a")
-    assert (found.exit_code, found.stdout) == (0, "")
+    result = cluster.diff("train", "-n", "team-a")
+    assert (result.exit_code, result.stdout) == (0, "")
 
 
 def test_all_jobs_of_a_namespace_are_compared(cluster: Cluster) -> None:
     other = admitted(cluster)
     other["metadata"]["name"] = "other"
     cluster.has(GOOD, other)
-    found = cluster.diff("-n", "team-a", "-o", "json")
-    assert found.exit_code == 1
-    one, two = json.loads(found.stdout)
-    assert [*one] == ["namespace", "name", "differs", "injected", "notJudged"]
-    assert (one["name"], one["differs"], one["injected"]) == ("other", False, [])
-    assert (two["name"], two["differs"]) == ("train", True)
-    assert "istio" in [each["id"] for each in two["injected"]]
+    result = cluster.diff("-n", "team-a", "-o", "json")
+    assert result.exit_code == 1
+    same, different = json.loads(result.stdout)
+    assert [*same] == ["namespace", "name", "differs", "injected", "notJudged"]
+    assert (same["name"], same["differs"], same["injected"]) == ("other", False, [])
+    assert (different["name"], different["differs"]) == ("train", True)
+    assert "istio" in [injection["id"] for injection in different["injected"]]
 
 
 def test_missing_job_is_an_error(cluster: Cluster) -> None:

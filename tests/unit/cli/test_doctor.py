@@ -18,7 +18,7 @@ def test_report_has_all_diagnoses() -> None:
     assert not report.good
     data = json.loads(json.dumps(report.as_json()))
     assert data["good"] is False
-    assert {each["check"] for each in data["findings"]} == set(checks.CHECKS) - {"probe"}
+    assert {finding["check"] for finding in data["findings"]} == set(checks.CHECKS) - {"probe"}
 
 
 def test_warnings_exit_with_0() -> None:

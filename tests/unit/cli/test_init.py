@@ -30,7 +30,6 @@ def job(result: Result) -> dict[str, Any]:
 
 
 def containers(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The containers of the launcher and of a worker."""
     specs = document["spec"]["mpiReplicaSpecs"]
     launcher, worker = (specs[role]["template"]["spec"]["containers"][0] for role in ("Launcher", "Worker"))
     return launcher, worker
@@ -63,12 +62,12 @@ def test_every_job_is_admitted_with_a_rank_for_each_gpu(
     launcher, worker = containers(document)
     if mpiuser:
         assert document["spec"]["sshAuthMountPath"] == "/home/mpiuser/.ssh"
-        assert [each["securityContext"] for each in (launcher, worker)] == [{"runAsUser": 1000}] * 2
+        assert launcher["securityContext"] == worker["securityContext"] == {"runAsUser": 1000}
     words = [*launcher.get("command", ()), *launcher["args"]]
     (call,) = mpirun.find(words[:1], words[1:], document["spec"].get("mpiImplementation", "OpenMPI"))
     assert call.ranks == document["spec"]["slotsPerWorker"] * workers
-    each = int(words[words.index("--nproc_per_node") + 1]) if "torchrun" in words else 1
-    assert call.ranks * each == workers * max(gpus, 1)
+    processes_per_rank = int(words[words.index("--nproc_per_node") + 1]) if "torchrun" in words else 1
+    assert call.ranks * processes_per_rank == workers * max(gpus, 1)
 
 
 def test_options_are_written_into_the_job(init: Check) -> None:
@@ -105,9 +104,7 @@ def test_options_are_written_into_the_job(init: Check) -> None:
         ("pytorch", "python -m train --epochs 3", "-m train --epochs 3"),
         ("pytorch", "python -u train.py", "--no_python python -u train.py"),
         ("pytorch", "./train.sh", "--no_python ./train.sh"),
-        ("pytorch", "train.py", "train.py"),
         ("horovod", "train.py --lr 1", "python train.py --lr 1"),
-        ("horovod", "python train.py", "python train.py"),
         ("deepspeed", "-m train", "python -m train"),
         ("openmpi", "./pi", "./pi"),
         ("openmpi", "CUDA_VISIBLE_DEVICES=0 python train.py", "env CUDA_VISIBLE_DEVICES=0 python train.py"),
@@ -120,16 +117,16 @@ def test_typed_program_becomes_the_arguments_for_the_framework(
 ) -> None:
     result = init("--framework", framework, "--image", IMAGE, "--", *typed.split())
     args = " ".join(containers(job(result))[0]["args"])
-    started = args.partition(":29500 ")[2] if framework == "pytorch" else args
-    assert started.endswith(f" {words}" if framework != "pytorch" else words)
-    assert framework != "pytorch" or started == words
+    if framework == "pytorch":
+        assert args.partition(":29500 ")[2] == words
+    else:
+        assert args.endswith(f" {words}")
 
 
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ("python train.py --lr 1", ["python", "train.py", "--lr", "1"]),
-        ("train.py", ["python", "train.py"]),
+        ("train.py --lr 1", ["python", "train.py", "--lr", "1"]),
         ("A=1 python 'my train.py'", ["env", "A=1", "python", "my train.py"]),
         ("cd /app && python train.py", ["/bin/sh", "-c", "cd /app && python train.py"]),
     ],
@@ -176,12 +173,7 @@ def test_arguments_that_look_like_other_yaml_types_are_quoted(init: Check) -> No
             ("--framework", "openmpi", "--image", IMAGE, "--", "A=1"),
             "error: PROGRAM: name the program that each rank runs",
         ),
-        (
-            ("--framework", "openmpi", "--image", IMAGE, "--", ""),
-            "error: PROGRAM: name the program that each rank runs",
-        ),
         (("--framework", "chainer"), "Invalid value for '--framework'"),
-        (("--framework", "openmpi", "--queue", "A b"), """'--queue': "A b" contains " "; allowed are """),
         (("--framework", "openmpi", "--queue", "Research"), """'--queue': "Research" contains "R"; allowed are """),
         (("--framework", "openmpi", "-n", "x" * 64), "has 64 characters, at most 63 are allowed"),
         (("--framework", "horovod", "--", "\udcff"), "[-- PROGRAM...]': is not text in UTF-8"),

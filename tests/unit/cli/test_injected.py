@@ -20,8 +20,8 @@ def decision(*operations: tuple[str, Any], author: str = "labels", notes: tuple[
     return Decision(patch=patch, authors=[author] * len(patch), told={author: [*notes]})
 
 
-def lines(found: Decision, *, updates: bool = False) -> list[str]:
-    return [click.unstyle(line) for line in report(by_injection(found), updates=updates)]
+def lines(injecting: Decision, *, updates: bool = False) -> list[str]:
+    return [click.unstyle(line) for line in report(by_injection(injecting), updates=updates)]
 
 
 def added(*operations: tuple[str, Any]) -> list[str]:
@@ -69,16 +69,11 @@ def test_added_fields_are_shown_with_their_values(operations: list[tuple[str, An
 
 
 def test_notes_follow_the_reason_and_cautions_are_left_out() -> None:
-    found = decision(("/a", 1), notes=("added a\x1b", Caution("not b")))
-    assert lines(found)[2:] == ["    added a\N{REPLACEMENT CHARACTER}", "    + a: 1"]
-    assert found.cautions == ["labels: not b"]
-    (entry,) = by_injection(found)
-    assert entry.as_json() == {
-        "id": "labels",
-        "reason": "Jobs and pods get labels by which users find and count them.",
-        "notes": ["added a\x1b"],
-        "patch": [{"op": "add", "path": "/a", "value": 1}],
-    }
+    injecting = decision(("/a", 1), notes=("added a\x1b", Caution("not b")))
+    assert lines(injecting)[2:] == ["    added a\N{REPLACEMENT CHARACTER}", "    + a: 1"]
+    assert injecting.cautions == ["labels: not b"]
+    (entry,) = by_injection(injecting)
+    assert entry.as_json()["notes"] == ["added a\x1b"]
 
 
 def test_restored_fields_of_an_update_have_their_own_title() -> None:
@@ -94,10 +89,10 @@ def test_text_is_empty_without_injections() -> None:
 
 
 def test_only_the_annotation_that_lists_the_injections_is_left_out() -> None:
-    found = mutate(mpijob(), policy_of({}))
-    *operations, listed = found.patch
+    injecting = mutate(mpijob(), policy_of({}))
+    *operations, listed = injecting.patch
     assert "injected" in str(listed["path"])
-    entries = by_injection(found)
+    entries = by_injection(injecting)
     assert [operation for entry in entries for operation in entry.patch] == operations
-    assert [entry.id for entry in entries] == list(dict.fromkeys(found.authors))
+    assert [entry.id for entry in entries] == list(dict.fromkeys(injecting.authors))
     assert all(entry.reason == injections.REGISTRY[entry.id].documentation[0] for entry in entries)

@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import checking
 from tests.support.jobs import GOOD, changed
 from tests.support.pod_security.pods import COMPLIANT
 from tests.support.strategies import PROPERTY, json_values
 from webhook.cli.files import Manifest
 from webhook.cli.level_check import TEMPLATES, check, parse
-from webhook.cli.main import main
 from webhook.predict.pod_security import LATEST, Level, LevelVersion, Version
 
 HOST = {"hostNetwork": True, "containers": [{"name": "a", "securityContext": COMPLIANT}]}
@@ -26,7 +26,7 @@ def run(tmp_path: Path, *documents: Any, level: str = "restricted", flags: tuple
     """Run the command on a file with these objects."""
     file = tmp_path / "objects.yaml"
     file.write_text("\n---\n".join(map(json.dumps, documents)))
-    return CliRunner().invoke(main, ["check", "--level", level, *flags, str(file)], catch_exceptions=False)
+    return checking.run("check", "--level", level, *flags, str(file))
 
 
 def workload(api_version: str, kind: str, steps: tuple[str, ...], spec: Any, **metadata: str) -> dict[str, Any]:
@@ -65,8 +65,8 @@ def test_pods_of_every_kind_are_checked(tmp_path: Path, api_version: str, kind: 
     assert (cause["rule"], cause["check"]) == ("pod-security", "hostNamespaces")
     assert cause["field"] == f"{shown}.spec.hostNetwork".lstrip(".")
     assert cause["message"].startswith(f"{FAULT}. Remove hostNetwork: ")
-    said = f'violates PodSecurity "restricted:v1.30": {FAULT}'
-    assert verdict["message"] == (f"{shown}: {said}" if path else said)
+    message = f'violates PodSecurity "restricted:v1.30": {FAULT}'
+    assert verdict["message"] == (f"{shown}: {message}" if path else message)
     good = {"containers": HOST["containers"]}
     assert run(tmp_path, workload(api_version, kind, steps, good)).exit_code == 0
 
@@ -101,12 +101,8 @@ def test_text_output(tmp_path: Path) -> None:
 def test_both_roles_of_a_job_are_checked_without_injections(tmp_path: Path) -> None:
     (verdict,) = json.loads(run(tmp_path, GOOD, flags=("-o", "json", "-n", "other")).stdout)
     assert verdict["namespace"] == "team-a"
-    fields = [cause["field"] for cause in verdict["causes"]]
-    assert len(fields) == 8
-    assert {field.partition(".template")[0] for field in fields} == {
-        "spec.mpiReplicaSpecs[Launcher]",
-        "spec.mpiReplicaSpecs[Worker]",
-    }
+    roles = [cause["field"].partition(".template")[0] for cause in verdict["causes"]]
+    assert roles == ["spec.mpiReplicaSpecs[Launcher]"] * 4 + ["spec.mpiReplicaSpecs[Worker]"] * 4
     assert verdict["message"].count("\n") == 1
     context = "template.spec.containers.0.securityContext"
     secure = changed({f"Launcher.{context}": COMPLIANT, f"Worker.{context}": COMPLIANT})
@@ -116,7 +112,6 @@ def test_both_roles_of_a_job_are_checked_without_injections(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("restricted", RESTRICTED),
         ("baseline@latest", LevelVersion(Level.BASELINE, LATEST)),
         ("restricted@v1.30", LevelVersion(Level.RESTRICTED, Version(30))),
         ("privileged@v1.0", LevelVersion(Level.PRIVILEGED, Version(0))),
@@ -130,8 +125,6 @@ def test_valid_level_is_parsed(text: str, expected: LevelVersion) -> None:
     ("text", "problem"),
     [
         ("strict", "the level must be one of privileged, baseline, restricted"),
-        ("", "the level must be one of privileged, baseline, restricted"),
-        ("restricted@", 'the version must be "latest" or "v1.x"'),
         ("restricted@1.30", 'the version must be "latest" or "v1.x"'),
         ("restricted:v1.30", "the level must be one of privileged, baseline, restricted"),
     ],

@@ -10,21 +10,16 @@ from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 import webhook
+from tests.support.checking import run
 from tests.support.paths import EXAMPLES
 from tools.reference import commands
 from webhook import PROGRAM, __version__
 from webhook.cli import version
-from webhook.cli.main import main
 
 PACKAGE = Path(webhook.__file__).parent
 COMMANDS = dict(commands())
-
-
-def run(*arguments: str, color: bool = False, env: dict[str, str | None] | None = None) -> Result:
-    return CliRunner().invoke(main, arguments, catch_exceptions=False, color=color, env=env)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -65,6 +60,15 @@ def output_of(code: str) -> str:
     return done.stdout
 
 
+def imported(arguments: list[str], modules: list[str]) -> str:
+    """The list of those of the modules that a new process imports for a command."""
+    code = (
+        f"import sys; from webhook.cli.main import main\ntry: main({arguments})\n"
+        f"finally: print([name for name in {modules} if name in sys.modules])"
+    )
+    return output_of(code).splitlines()[-1]
+
+
 SERVE = ["serve", "--policy", "/no/such/file", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"]
 """A command that ends after its imports."""
 NETWORK = ["asyncio", "ssl", "aiohttp", "kubernetes", "cryptography", "prometheus_client"]
@@ -73,6 +77,13 @@ OTHERS = ["webhook.cli.doctor", "webhook.cli.serve", "webhook.installation"]
 # Slow imports. pydantic would import importlib.metadata to search for plugins, but this search is switched off.
 SLOW = ["importlib.metadata", "importlib.resources", "tempfile", "zipfile", "webhook.converters", "webhook.controllers"]
 SLOW += ["webhook.parts.older_versions.older_jobs", "webhook.parts.sagemaker.job"]
+ONLY_WITH_OPTIONS = ["webhook.parts.older_versions.reviews", "webhook.parts.trainer.pipeline"]
+ONLY_WITH_A_CLUSTER = [
+    "kubernetes", "webhook.installation.doctor", "webhook.parts.standing_audit.standing",
+    "webhook.parts.job_metrics.deadline_events", "webhook.parts.disruption_budgets.upkeep",
+    "webhook.parts.network_policies.upkeep", "webhook.controllers.ssh.removal",
+    "webhook.server.certificates.self_managed",
+]  # fmt: skip
 JOB = str(EXAMPLES / "openmpi-pi.yaml")
 
 
@@ -85,21 +96,11 @@ JOB = str(EXAMPLES / "openmpi-pi.yaml")
         (["check", JOB], NETWORK + SLOW + OTHERS),
         (["explain", "istio"], NETWORK),
         (["policy", "init"], NETWORK),
+        (SERVE, ONLY_WITH_A_CLUSTER + ONLY_WITH_OPTIONS),
     ],
 )
 def test_command_imports_only_needed_modules(arguments: list[str], not_needed: list[str]) -> None:
-    code = (
-        "import sys; from webhook.cli.main import main\n"
-        f"try: main({arguments})\n"
-        f"finally: print([name for name in {not_needed} if name in sys.modules])"
-    )
-    assert output_of(code).endswith("[]\n")
-
-
-def test_program_runs_as_a_module() -> None:
-    command = [sys.executable, "-m", "webhook", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.startswith(f"mpijob-webhook {__version__}\n")
+    assert imported(arguments, not_needed) == "[]"
 
 
 def test_name_of_the_program_is_written_only_in_one_constant() -> None:
@@ -142,16 +143,6 @@ def test_imports_of_a_command_are_not_garbage_collected() -> None:
     assert output_of(code).endswith("True True\n")
 
 
-NOT_AT_FIRST = (
-    "kubernetes", "webhook.installation.doctor", "webhook.parts.older_versions.reviews",
-    "webhook.parts.trainer.pipeline",
-    "webhook.parts.standing_audit.standing", "webhook.parts.job_metrics.deadline_events",
-    "webhook.parts.disruption_budgets.upkeep", "webhook.parts.network_policies.upkeep",
-     "webhook.controllers.ssh.removal",
-    "webhook.server.certificates.self_managed",
-)  # fmt: skip
-
-
 def test_garbage_collector_of_serve_ignores_imported_modules() -> None:
     code = (
         "import gc; from webhook.cli.main import main\n"
@@ -161,22 +152,5 @@ def test_garbage_collector_of_serve_ignores_imported_modules() -> None:
     assert output_of(code) == "True True 0\n"
 
 
-ONLY_WHERE_ON = {"webhook.parts.older_versions.reviews", "webhook.parts.trainer.pipeline"}
-
-
 def test_modules_for_the_given_options_are_imported_at_the_start() -> None:
-    code = (
-        "import sys; from webhook.cli.main import main\n"
-        f"try: main({[*SERVE, '--conversion', '--trainer']})\n"
-        f"finally: print({ONLY_WHERE_ON} <= {{*sys.modules}})"
-    )
-    assert output_of(code) == "True\n"
-
-
-def test_serve_without_a_cluster_imports_only_needed_modules() -> None:
-    code = (
-        "import sys; from webhook.cli.main import main\n"
-        f"try: main({SERVE})\n"
-        f"finally: print([each for each in {NOT_AT_FIRST} if each in sys.modules])"
-    )
-    assert output_of(code) == "[]\n"
+    assert imported([*SERVE, "--conversion", "--trainer"], ONLY_WITH_OPTIONS) == str(ONLY_WITH_OPTIONS)

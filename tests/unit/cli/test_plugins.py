@@ -3,11 +3,9 @@
 import json
 from pathlib import Path
 
-from click.testing import CliRunner
-
+from tests.support.checking import run
 from tests.support.paths import ROOT
 from tests.support.plugins import RULE, SAYS_NO, install, install_rule, taken_in
-from webhook.cli.main import main
 
 EXAMPLE = ROOT / "manifests" / "examples" / "openmpi-pi.yaml"
 
@@ -23,18 +21,18 @@ FAULT = "rule acme-bad: cannot be imported: ZeroDivisionError: division by zero"
 def test_broken_plugin_is_listed_with_its_faults(tmp_path: Path) -> None:
     write(tmp_path)
     with taken_in(tmp_path):
-        done = CliRunner().invoke(main, ["--plugins", "acme", "plugins"])
+        done = run("--plugins", "acme", "plugins")
         assert done.exit_code == 1
         assert done.stdout == f"acme 1.0: broken\n  rules: acme-no\n  broken: {FAULT}\n"
         assert done.stderr == ""
-        listed = json.loads(CliRunner().invoke(main, ["plugins", "-o", "json"]).stdout)["plugins"]
+        listed = json.loads(run("plugins", "-o", "json").stdout)["plugins"]
         assert listed[0]["faults"] == [FAULT]
 
 
 def test_unused_plugin_is_listed(tmp_path: Path) -> None:
     write(tmp_path)
     with taken_in(tmp_path):
-        done = CliRunner().invoke(main, ["plugins"])
+        done = run("plugins")
         assert done.exit_code == 0
         assert "acme 1.0: not named\n  rules: acme-bad, acme-no\n" in done.stdout
 
@@ -42,7 +40,7 @@ def test_unused_plugin_is_listed(tmp_path: Path) -> None:
 def test_other_commands_warn_about_a_broken_plugin(tmp_path: Path) -> None:
     write(tmp_path)
     with taken_in(tmp_path):
-        done = CliRunner().invoke(main, ["rules"], env={"MPIJOB_WEBHOOK_PLUGINS": "acme"})
+        done = run("rules", env={"MPIJOB_WEBHOOK_PLUGINS": "acme"})
         assert done.exit_code == 0
         assert done.stderr == f"warning: plug-in acme: {FAULT}\n"
         assert "acme-no" in done.stdout
@@ -52,7 +50,7 @@ def test_other_commands_warn_about_a_broken_plugin(tmp_path: Path) -> None:
 def test_check_warns_about_a_rule_that_raises(tmp_path: Path) -> None:
     install_rule(tmp_path, "yield 1 / 0")
     with taken_in(tmp_path):
-        done = CliRunner().invoke(main, ["--plugins", "acme", "check", str(EXAMPLE)])
+        done = run("--plugins", "acme", "check", str(EXAMPLE))
         assert done.exit_code == 0
         assert done.stderr.splitlines()[-1] == (
             "warning: plug-in acme: rule acme-no failed 1 time, last with ZeroDivisionError in acme_no.py:11: jobs "

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
+from tests.support.checking import run
 from tests.support.jobs import GOOD, REMOVE, changed
 from tests.support.paths import EXAMPLES
 from tests.support.policies import HEADER
@@ -16,7 +16,6 @@ from webhook.cli.files import Manifest
 from webhook.cli.job_check import check
 from webhook.cli.job_document_schema import json_schema
 from webhook.cli.job_world import JobWorld, of_nothing
-from webhook.cli.main import main
 from webhook.policy.in_force import load_policies
 
 NAME = "metadata.name"
@@ -34,14 +33,14 @@ SCHEMA, WORLD = schema_of()
 
 
 def test_schema_of_the_command(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["schema", "job"], catch_exceptions=False)
+    result = run("schema", "job")
     assert result.exit_code == 0
     schema = json.loads(result.stdout)
     assert schema == SCHEMA.schema
     assert (schema["title"], schema["additionalProperties"]) == ("MPIJob", False)
     assert len(result.stdout) < 150_000, "the schema is small, because an editor reads it at each start"
     (tmp_path / "policy.yaml").write_text(f"{HEADER}rules: {{worker-count: {{max: 4}}}}\n")
-    result = CliRunner().invoke(main, ["schema", "job", "--policy", str(tmp_path / "policy.yaml")])
+    result = run("schema", "job", "--policy", str(tmp_path / "policy.yaml"))
     workers = json.loads(result.stdout)["properties"]["spec"]["properties"]["mpiReplicaSpecs"]["properties"]["Worker"]
     assert workers["properties"]["replicas"] == {
         "type": "integer",
@@ -99,8 +98,7 @@ def test_valid_examples_fit_the_schema(path: Path) -> None:
     ids=" ".join,
 )
 def test_schema_agrees_with_check(changes: dict[str, Any]) -> None:
-    job = changed(changes)
-    agrees(job, SCHEMA, WORLD)
+    agrees(changed(changes), SCHEMA, WORLD)
 
 
 @pytest.mark.parametrize(
@@ -133,9 +131,9 @@ def test_schema_has_the_limits_of_the_policy(policy: str, changes: dict[str, Any
 
 def agrees(job: dict[str, Any], schema: Draft202012Validator, world: JobWorld) -> None:
     """Assert that the schema rejects a job if and only if `check` rejects it."""
-    found = [error.message for error in schema.iter_errors(job)]
+    errors = [error.message for error in schema.iter_errors(job)]
     verdict = check(Manifest("a.yaml", job), world)
-    assert bool(found) == (not verdict.allowed), (found, verdict.validation.message)
+    assert bool(errors) == (not verdict.allowed), (errors, verdict.validation.message)
 
 
 def test_fields_have_descriptions() -> None:

@@ -5,19 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.support.checking import run
 from webhook.cli.main import main
 from webhook.server import process
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, arguments, catch_exceptions=False)
-
-
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[process.ServeSettings]]:
-    """The settings of each process that `serve` would run."""
     settings_of_runs: list[process.ServeSettings] = []
 
     def run(settings: process.ServeSettings) -> int:
@@ -54,8 +49,8 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
         "--audit-reports", "--conversion", "--trainer",
     }  # fmt: skip
     flags = ("--register", "--remove-keys", *of_parts)
-    known = {option for parameter in main.commands["serve"].params for option in parameter.opts}
-    assert known == {*options, *flags}
+    accepted = {option for parameter in main.commands["serve"].params for option in parameter.opts}
+    assert accepted == {*options, *flags}
     run("serve", *flags, *(text for pair in options.items() for text in pair))
     assert served == [
         process.ServeSettings(

@@ -1,19 +1,20 @@
 """The commands `policy ...`: output, errors and exit codes."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.support import checking
 from tests.support.jobs import changed
 from tests.support.namespaces import namespace
 from tests.support.object_api import fake_api, kubeconfig
 from tests.support.paths import MANIFESTS
 from tests.support.policies import HEADER, configmap
 from tests.support.read_paths import MPIJOBS, empty_lists, listed
-from webhook.cli.main import main
 from webhook.cli.policy.configmap import selector_of
 from webhook.policy.in_force import load_policy
 
@@ -35,8 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["policy", *arguments], input=stdin, catch_exceptions=False)
+run = partial(checking.run, "policy")
 
 
 def error(result: Result) -> str:
@@ -50,28 +50,18 @@ def error(result: Result) -> str:
 class TestValidate:
     def test_valid_documents(self) -> None:
         result = run("validate", "base.yaml", "bare.yaml")
-        assert result.exit_code == 0
-        assert result.stderr == ""
+        assert (result.exit_code, result.stderr) == (0, "")
         assert result.stdout == (
             'base.yaml: ConfigMap "base" (lines of its policy.yaml): good '
             '(for all namespaces, priority 0, mode warn (of "bare.yaml"), 1 setting)\n'
             "bare.yaml: good (for all namespaces, priority 0, mode warn, 0 settings)\n"
         )
 
-    def test_broken_document(self) -> None:
-        result = run("validate", "base.yaml", "broken.yaml")
-        assert result.exit_code == 1
-        assert result.stdout.splitlines()[1:] == [
-            "broken.yaml: broken",
-            '  line 3: mode: must be enforce, warn or audit (it is "loud")',
-            "    accepted: enforce, warn or audit",
-        ]
-
     def test_json_output_and_standard_input(self) -> None:
         result = run("validate", "-", "-o", "json", stdin=HEADER + "mode: loud")
         assert result.exit_code == 1
-        (found,) = json.loads(result.stdout)["documents"]
-        assert (found["title"], found["faults"][0]["line"]) == ("standard input", 3)
+        (document,) = json.loads(result.stdout)["documents"]
+        assert (document["title"], document["faults"][0]["line"]) == ("standard input", 3)
 
     def test_warnings_exit_with_0(self) -> None:
         text = HEADER + "exemptions: [{rules: [gpus], users: [u], expires: 2020-01-01, reason: r}]"
@@ -158,10 +148,8 @@ class TestDiff:
 class TestAudit:
     def test_audit_uses_the_policies_of_the_cluster(self, folder: Path) -> None:
         result = run("audit", "--cluster", "cluster.yaml")
-        assert result.exit_code == 0
-        assert result.stderr == ""
-        objects = [each for each in OBJECTS if each not in (BASE, PREMIUM)]
-        (folder / "c.yaml").write_text(json.dumps({"kind": "List", "items": [*objects, STRICT]}))
+        assert (result.exit_code, result.stderr) == (0, "")
+        (folder / "c.yaml").write_text(json.dumps({"kind": "List", "items": [namespace("team-a"), STRICT, changed()]}))
         result = run("audit", "--cluster", "c.yaml")
         assert result.exit_code == 1
         assert "team-a/train: would be rejected" in result.stdout
@@ -192,8 +180,7 @@ class TestAudit:
             assert result.exit_code == 1, result.stderr
             assert "team-a/train: would be rejected" in result.stdout
             assert {method for method, path in api.calls if "selfsubject" not in path} == {"GET"}
-            asked = {path.partition("?")[0] for _, path in api.calls}
-            assert (MPIJOBS in asked) == (not namespace)
+            assert (MPIJOBS in {path for _, path in api.calls}) == (not namespace)
             if not namespace:
                 replayed = run("replay", "--policy", "strict.yaml", "--kubeconfig", str(config))
                 assert "  team-a/train: worker-count\n" in replayed.stdout
@@ -206,13 +193,6 @@ class TestAudit:
 
 
 class TestReplay:
-    def test_replay_lists_newly_denied_jobs(self, folder: Path) -> None:
-        objects = [o for o in OBJECTS if o is not PREMIUM]
-        (folder / "c.yaml").write_text(json.dumps({"kind": "List", "items": objects}))
-        result = run("replay", "--policy", "strict.yaml", "--cluster", "c.yaml")
-        assert result.exit_code == 1
-        assert "would newly be denied\n  team-a/train: worker-count\n" in result.stdout
-
     def test_replay_also_applies_the_policies_of_the_cluster(self) -> None:
         result = run("replay", "--policy", "strict.yaml", "--cluster", "cluster.yaml", "-o", "json")
         assert result.exit_code == 0
@@ -238,8 +218,8 @@ class TestReplay:
     def test_replay_reports_changed_injections(self, folder: Path) -> None:
         (folder / "few.yaml").write_text(HEADER + "injectOnly: [labels, job-timeout]")
         result = run("replay", "--policy", "few.yaml", "--cluster", "cluster.yaml")
-        told = result.stdout.partition("\nwould be injected\n")[2].partition("\n\n")[0]
-        assert "  gpu-nodes no longer into 1 job: team-a/train" in told.splitlines()
+        assert "\nwould be injected\n" in result.stdout
+        assert "\n  gpu-nodes no longer into 1 job: team-a/train\n" in result.stdout
         assert "labels" not in result.stdout
         last = result.stdout.splitlines()[-1]
         assert last.startswith("would inject ")

@@ -1,14 +1,14 @@
 """`policy new`: a policy and its first test."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.support import checking
 from tests.support.jobs import changed
 from webhook.api import yaml
-from webhook.cli.main import main
 
 
 @pytest.fixture(autouse=True)
@@ -17,8 +17,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["policy", *arguments], input=stdin, catch_exceptions=False)
+run = partial(checking.run, "policy")
 
 
 def first_tests(path: str) -> Any:

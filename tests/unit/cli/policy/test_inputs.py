@@ -1,7 +1,6 @@
 """Reading the policies and objects of a cluster from a file and from a fake API server."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,9 @@ import pytest
 
 from tests.support.jobs import REMOVE, changed
 from tests.support.namespaces import namespace
-from tests.support.object_api import FakeApi, fake_api, kubeconfig
+from tests.support.object_api import FakeApi, kubeconfig
 from tests.support.policies import HEADER, NAMESPACE, configmap
-from tests.support.read_paths import CONFIGMAPS, MPIJOBS, empty_lists
+from tests.support.read_paths import CONFIGMAPS, MPIJOBS
 from webhook.cli.job_world import JobWorld
 from webhook.cli.policy import inputs
 from webhook.client.access import Access
@@ -34,12 +33,8 @@ class TestFile:
         return inputs.cluster(tmp_path / "c.yaml", Access(), NAMESPACE)
 
     def test_policies_are_the_labelled_configmaps_of_the_namespace(self, tmp_path: Path) -> None:
-        others = [
-            configmap("a", HEADER, label=""),
-            configmap("b", HEADER, label="yes"),
-            configmap("c", HEADER, namespace="x"),
-        ]
-        world = self.read(tmp_path, *others, GOOD)
+        unlabelled, elsewhere = configmap("a", HEADER, label="yes"), configmap("c", HEADER, namespace="x")
+        world = self.read(tmp_path, unlabelled, elsewhere, GOOD)
         assert [(layer.name, layer.document.mode) for layer in world.layers] == [("base", "warn")]
         assert world.origin == f"namespace {NAMESPACE} of {tmp_path / 'c.yaml'}"
         assert world.problems == []
@@ -47,17 +42,15 @@ class TestFile:
     def test_broken_policy_is_reported_and_its_last_valid_document_is_used(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        found = self.read(tmp_path, BROKEN, configmap("number", 3), LAST_GOOD)
-        assert [(layer.name, layer.document.mode) for layer in found.layers] == [("broken", "audit")]
-        one, two = capsys.readouterr().err.splitlines()
-        assert one == (
+        world = self.read(tmp_path, BROKEN, configmap("number", 3), LAST_GOOD)
+        assert [(layer.name, layer.document.mode) for layer in world.layers] == [("broken", "audit")]
+        of_broken, of_number = capsys.readouterr().err.splitlines()
+        assert of_broken == (
             'warning: policy "broken" is broken, its last good document is in force: '
             'line 3: priority: must be a whole number (it is "high"); '
             'line 4: mode: must be enforce, warn or audit (it is "loud")'
         )
-        assert two.startswith(
-            'warning: policy "number" is broken, it has no effect: the document: is missing: it belongs'
-        )
+        assert of_number.startswith('warning: policy "number" is broken, it has no effect: the document: is missing: ')
 
     def test_jobs_have_a_namespace(self, tmp_path: Path) -> None:
         nameless = changed({"metadata.namespace": REMOVE, "metadata.name": "x"})
@@ -68,13 +61,6 @@ class TestFile:
         with pytest.raises(SystemExit):
             self.read(tmp_path, changed({"Worker.replicas": "many"}))
         assert capsys.readouterr().err.startswith(f'error: {tmp_path / "c.yaml"}: MPIJob "train": ')
-
-
-@pytest.fixture
-def api() -> Iterator[FakeApi]:
-    with fake_api() as running:
-        running.objects = empty_lists()
-        yield running
 
 
 class TestApi:
@@ -95,9 +81,9 @@ class TestApi:
     def test_last_valid_documents_are_read(self, api: FakeApi, tmp_path: Path) -> None:
         api.objects[CONFIGMAPS]["items"] = [BROKEN]
         api.objects[f"{CONFIGMAPS}/{REMEMBERED}"] = LAST_GOOD
-        found = self.read(api, tmp_path, namespace="team-a")
-        assert [layer.document.mode for layer in found.layers] == ["audit"]
-        assert found.cluster.get(NAMESPACES, "team-a") is ABSENT
+        world = self.read(api, tmp_path, namespace="team-a")
+        assert [layer.document.mode for layer in world.layers] == ["audit"]
+        assert world.cluster.get(NAMESPACES, "team-a") is ABSENT
 
     def test_jobs_and_objects_for_rules_are_read(self, api: FakeApi, tmp_path: Path) -> None:
         api.objects[MPIJOBS]["items"] = [changed({"metadata.ownerReferences": [{"kind": "TrainJob"}]})]
@@ -120,7 +106,7 @@ class TestApi:
         assert world.unread == ["no information about namespaces: forbidden: namespaces is forbidden"]
 
     @pytest.mark.parametrize(
-        "fault",
+        ("path", "status", "message"),
         [
             (CONFIGMAPS, 403, "policies cannot be read: forbidden: the API server at "),
             (MPIJOBS, 404, "mpijobs cannot be read: not installed"),
@@ -129,9 +115,8 @@ class TestApi:
         ],
     )
     def test_denied_list_of_policies_or_jobs_is_an_error(
-        self, api: FakeApi, tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: tuple[str, int, str]
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, api: FakeApi, path: str, status: int, message: str
     ) -> None:
-        path, status, message = fault
         api.refusals["GET", path] = status, "no"
         with pytest.raises(SystemExit):
             self.read(api, tmp_path, namespace="" if path == MPIJOBS else "team-a", jobs=path == MPIJOBS)

@@ -28,7 +28,6 @@ def test_invalid_path_is_rejected(path: str) -> None:
         (f"{WORKER}.containers[other].image", None),
         (f"{WORKER}.containers[7].image", None),
         ("metadata.name.nope", None),
-        ("metadata.nope.deeper", None),
     ],
 )
 def test_get(path: str, value: object) -> None:
@@ -64,20 +63,15 @@ def test_null_removes_a_field() -> None:
 @pytest.mark.parametrize(
     ("path", "problem"),
     [
-        (
-            f"{WORKER}.containers[sidecar].image",
-            "there is no [sidecar] in the list: its items are called worker, and [1] adds one",
-        ),
         (f"{WORKER}.containers[3]", "there is no [3] in the list: its items are called worker, and [1] adds one"),
         (
             "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].command[mpirun]",
             "there is no [mpirun] in the list: it has 6 items, and [6] adds one",
         ),
-        ("metadata.name.first", "there is a value before first, which has no fields"),
         ("metadata.name.first.second", "there is a value before first, which has no fields"),
     ],
 )
 def test_impossible_path_is_rejected(path: str, problem: str) -> None:
-    with pytest.raises(FieldError) as told:
+    with pytest.raises(FieldError) as raised:
         put(changed(), path, "x")
-    assert str(told.value) == problem
+    assert str(raised.value) == problem

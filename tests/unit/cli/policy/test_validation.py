@@ -35,23 +35,18 @@ def test_valid_documents_are_summarized() -> None:
 
 
 @pytest.mark.parametrize(
-    ("below", "mode"),
+    ("text", "below", "mode"),
     [
-        ("priority: -1\nmode: warn\n", 'mode warn (of "below")'),
-        ("priority: 1\nmode: audit\n", 'mode audit (of "below")'),
-        ("priority: -1\n", "mode enforce"),
-        ("namespaces: {matchLabels: {tier: basic}}\nmode: warn\n", "mode enforce"),
+        (PREMIUM, "priority: -1\nmode: warn\n", 'mode warn (of "below")'),
+        (PREMIUM, "priority: 1\nmode: audit\n", 'mode audit (of "below")'),
+        (PREMIUM, "priority: -1\n", "mode enforce"),
+        (PREMIUM, "namespaces: {matchLabels: {tier: basic}}\nmode: warn\n", "mode enforce"),
+        ("mode: enforce\n", "priority: -1\nmode: warn\n", "mode enforce"),
     ],
 )
-def test_mode_of_other_documents_is_shown(below: str, mode: str) -> None:
-    """A document without a mode gets the mode of the other documents, including documents with a lower priority."""
-    first, *_ = check(policy_file("a", PREMIUM), policy_file("below", below)).as_text()
+def test_mode_of_other_documents_is_shown_for_a_document_without_a_mode(text: str, below: str, mode: str) -> None:
+    first, *_ = check(policy_file("a", text), policy_file("below", below)).as_text()
     assert f"priority 0, {mode}, 0 settings" in first
-
-
-def test_mode_of_the_document_is_shown_without_a_higher_priority() -> None:
-    first, *_ = check(policy_file("a", "mode: enforce\n"), policy_file("below", "priority: -1\nmode: warn\n")).as_text()
-    assert "mode enforce, 0 settings" in first
 
 
 def test_faults_have_field_line_and_accepted_values() -> None:
@@ -73,12 +68,8 @@ def test_faults_have_field_line_and_accepted_values() -> None:
     ]
     broken, good = outcome.as_json()["documents"]
     assert not broken["good"]
-    assert broken["faults"][0] == {
-        "field": "rules.gpus.max",
-        "reason": "must be a whole number",
-        "line": 7,
-        "accepted": "whole number, 0 or more",
-    }
+    accepted = {"line": 7, "accepted": "whole number, 0 or more"}
+    assert broken["faults"][0] == {"field": "rules.gpus.max", "reason": "must be a whole number", **accepted}
     assert good == {"name": "a", "title": "a.yaml", "good": True, "faults": []}
 
 

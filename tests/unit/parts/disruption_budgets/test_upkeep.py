@@ -18,6 +18,7 @@ ENDED = {
     "status.conditions": [{"type": "Succeeded", "status": "True"}],
     "status.completionTime": "2026-01-01T00:00:00Z",
 }
+LABELS = {"training.kubeflow.org/operator-name": "mpi-operator", "training.kubeflow.org/job-name": "train"}
 PODS = 5  # a launcher and four workers
 
 
@@ -43,12 +44,7 @@ async def test_budget_of_a_running_job_protects_all_pods(cluster: KeptObjects) -
         job = await world.store()
         assert cluster.objects[BUDGET]["spec"] == {
             "minAvailable": PODS,
-            "selector": {
-                "matchLabels": {
-                    "training.kubeflow.org/operator-name": "mpi-operator",
-                    "training.kubeflow.org/job-name": "train",
-                }
-            },
+            "selector": {"matchLabels": LABELS},
         }
         (owner,) = cluster.objects[BUDGET]["metadata"]["ownerReferences"]
         assert (owner["uid"], owner["controller"]) == (job["metadata"]["uid"], True)
@@ -77,14 +73,16 @@ async def test_budget_depends_on_the_policy_and_the_job(
         assert world.pods == pods
 
 
-@pytest.mark.parametrize("changes", [ENDED, {"spec.runPolicy.suspend": True}])
-async def test_budget_of_an_ended_or_suspended_job_protects_no_pods(
-    cluster: KeptObjects, changes: dict[str, Any]
+@pytest.mark.parametrize(
+    ("changes", "pods"), [(ENDED, 0), ({"spec.runPolicy.suspend": True}, 0), ({"Worker.replicas": 6}, 7)]
+)
+async def test_budget_follows_the_state_and_the_number_of_workers_of_the_job(
+    cluster: KeptObjects, changes: dict[str, Any], pods: int
 ) -> None:
     async with running(cluster) as world:
         job = await world.store()
         await world.store({**changes, "metadata.uid": job["metadata"]["uid"]})
-        assert world.pods == 0
+        assert world.pods == pods
 
 
 async def test_budget_protects_no_pods_when_the_policy_no_longer_sets_it(cluster: KeptObjects) -> None:
@@ -95,18 +93,10 @@ async def test_budget_protects_no_pods_when_the_policy_no_longer_sets_it(cluster
         assert world.pods == 0
 
 
-async def test_budget_follows_the_number_of_workers(cluster: KeptObjects) -> None:
-    async with running(cluster) as world:
-        job = await world.store()
-        await world.store({"Worker.replicas": 6, "metadata.uid": job["metadata"]["uid"]})
-        assert world.pods == 7
-
-
 async def test_changed_or_removed_budget_is_restored(cluster: KeptObjects) -> None:
     async with running(cluster) as world:
         await world.store()
-        budget = cluster.objects[BUDGET]
-        cluster.put(BUDGET, {**budget, "spec": {**budget["spec"], "minAvailable": 0}})
+        cluster.put(BUDGET, changed({"spec.minAvailable": 0}, cluster.objects[BUDGET]))
         await world.settled()
         assert world.pods == PODS
         cluster.remove(BUDGET)
@@ -120,6 +110,5 @@ async def test_foreign_budget_is_not_changed_and_causes_an_event(cluster: KeptOb
         await world.store()
         assert world.pods == 1
         assert world.events == ["PodDisruptionBudgetForeign"]
-        assert (
-            "PodDisruptionBudget team-a/mpijob-train does not belong to the job" in world.controller.reconciler.problem
-        )
+        problem = world.controller.reconciler.problem
+        assert "PodDisruptionBudget team-a/mpijob-train does not belong to the job" in problem

@@ -55,14 +55,12 @@ class Api:
 
 
 class Replica:
-    """A replica that writes Events to `api`."""
-
     def __init__(self, api: Api) -> None:
         self.lives, self.launchers, self.log = Seen(JOB_LIVES), Seen(LAUNCHERS), Log()
         paced: Any = PacedClient(api, rate=1e9)  # type: ignore[arg-type]  # a fake with the methods that are called
         self.events = DeadlineEvents(api=paced, lives=self.lives, launchers=self.launchers, now=api.now, log=self.log)
 
-    def see(self, job: dict[str, Any], launcher: dict[str, Any]) -> None:
+    def see(self, job: dict[str, Any] = RUNNING, launcher: dict[str, Any] = LAUNCHER) -> None:
         self.lives.put(job)
         self.launchers.put(launcher)
 
@@ -74,7 +72,7 @@ def api() -> Api:
 
 async def test_event_refers_to_the_job(api: Api) -> None:
     replica = Replica(api)
-    replica.see(RUNNING, LAUNCHER)
+    replica.see()
     api.time = START + 20 * HOUR - 2000
     assert await replica.events.reconcile(KEY) is None  # no other notice follows unless the job changes
     ((name, event),) = api.events.items()
@@ -90,7 +88,7 @@ async def test_notice_is_written_once_by_several_replicas(api: Api) -> None:
     first, second = Replica(api), Replica(api)
     api.time = START + 0.8 * DAY
     for replica in (first, second, first):
-        replica.see(RUNNING, LAUNCHER)
+        replica.see()
         await replica.events.reconcile(KEY)
     assert len(api.events) == 1
     assert api.posts == 2
@@ -118,7 +116,7 @@ async def test_wait_ends_when_the_next_notice_is_due(api: Api) -> None:
 @pytest.mark.parametrize("failure", [ApiError(403, "no right"), ApiError(500, "down"), ClusterError("no answer")])
 async def test_failed_write_is_retried(api: Api, failure: Exception) -> None:
     replica = Replica(api)
-    replica.see(RUNNING, LAUNCHER)
+    replica.see()
     api.time = START + 0.8 * DAY
     api.failures = [failure]
     with pytest.raises(type(failure)):
@@ -147,7 +145,7 @@ async def test_job_gets_no_event_while_the_job_or_its_launcher_is_unknown(api: A
 async def test_resumed_job_gets_new_notices(api: Api) -> None:
     """If Kueue suspends a job and starts it again, the whole time limit applies again."""
     replica = Replica(api)
-    replica.see(RUNNING, LAUNCHER)
+    replica.see()
     api.time = START + 0.8 * DAY
     await replica.events.reconcile(KEY)
     replica.see(
@@ -196,7 +194,7 @@ async def test_a_thousand_jobs_get_each_notice_once_while_one_of_two_replicas_is
 
 async def test_deleted_job_is_removed_from_the_cache(api: Api) -> None:
     replica = Replica(api)
-    replica.see(RUNNING, LAUNCHER)
+    replica.see()
     api.time = START + 0.8 * DAY
     await replica.events.reconcile(KEY)
     replica.lives.remove(RUNNING)

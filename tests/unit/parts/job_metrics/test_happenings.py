@@ -63,9 +63,8 @@ TOOK = Counted("duration_seconds", "team-a", HOUR)
 )
 def test_each_change_of_a_job_is_counted_once(history: list[JobLife | None], counted: list[Counted]) -> None:
     changes = Changes()
-    assert [
-        each for old, new in zip([None, *history], history, strict=False) for each in changes.of(old, new)
-    ] == counted
+    steps = zip([None, *history], history, strict=False)
+    assert [change for old, new in steps for change in changes.of(old, new)] == counted
 
 
 @pytest.mark.parametrize(
@@ -84,7 +83,7 @@ def test_changes_before_the_start_are_not_counted(before: JobLife, after: Any, c
 
 def test_name_beyond_the_limit_gets_the_label_for_all_other_names() -> None:
     labels = Labels(2)
-    assert [labels.bounded(each) for each in ("a", "b", "c", "a", "d")] == ["a", "b", BEYOND, "a", BEYOND]
+    assert [labels.bounded(name) for name in ("a", "b", "c", "a", "d")] == ["a", "b", BEYOND, "a", BEYOND]
 
 
 def pods(job: JobLife, gpus: int, *, workers: int = 2, uid: str = "") -> MPIJobRecord:
@@ -106,8 +105,8 @@ def test_accelerators_of_jobs_that_have_not_ended_are_counted() -> None:
     }
     records = {key: pods(job, 8) for key, job in jobs.items() if job.name != "unseen"}
     records["team-a", "replaced"] = pods(jobs["team-a", "replaced"], 8, uid="an earlier job")
-    found = standing(jobs.values(), records, NothingKnown(), namespaces=Labels(9))
-    assert found == {
+    counts = standing(jobs.values(), records, NothingKnown(), namespaces=Labels(9))
+    assert counts == {
         ("running", "team-a"): 1,
         ("running", "team-b"): 1,
         ("queued", "team-a"): 4,
@@ -130,8 +129,8 @@ def running(name: str, creator: str | None, namespace: str = "team-a") -> JobLif
 
 def by_user(jobs: list[JobLife], gpus: int = 4) -> dict[tuple[str, ...], int]:
     records = {(job.namespace, job.name): pods(job, gpus) for job in jobs}
-    found = standing(jobs, records, NothingKnown(), namespaces=Labels(9))
-    return {tuple(labels): count for (metric, *labels), count in found.items() if metric == "user_gpus_in_use"}
+    counts = standing(jobs, records, NothingKnown(), namespaces=Labels(9))
+    return {tuple(labels): count for (metric, *labels), count in counts.items() if metric == "user_gpus_in_use"}
 
 
 def test_accelerators_in_use_are_counted_by_creator() -> None:
@@ -173,9 +172,9 @@ def test_devices_of_claims_are_counted_if_their_number_is_fixed() -> None:
     job = life("runs", condition("Running"), started=STARTED)
     worker = PodShape(PodResources(), device_claims=(*requests, "gone"))
     record = MPIJobRecord("team-a", "runs", job.uid, pods=(PodsRecord("Worker", 4, worker),))
-    found = standing([job], {("team-a", "runs"): record}, view, namespaces=Labels(9))
+    counts = standing([job], {("team-a", "runs"): record}, view, namespaces=Labels(9))
     name = "deviceclass.resource.kubernetes.io/gpu.nvidia.com"
-    assert found == {
+    assert counts == {
         ("running", "team-a"): 1,
         ("gpus_requested", "team-a", name): 12,
         ("gpus_in_use", "team-a", name): 12,

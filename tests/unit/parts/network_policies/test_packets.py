@@ -81,7 +81,6 @@ class Job:
 
     @property
     def pods(self) -> list[End]:
-        """The pods with the operator's labels."""
         labels = {"training.kubeflow.org/operator-name": "mpi-operator", "training.kubeflow.org/job-name": self.name}
         pods = []
         for index in range(self.workers + 1):
@@ -90,15 +89,13 @@ class Job:
             pods.append(End(address, f"{self.name}-{index}", self.namespace, labels | role))
         return pods
 
-    def allows_inside(self, port: int, protocol: str) -> bool:
-        """Whether pods of the job may connect to each other on this port."""
+    def allows_between_its_pods(self, port: int, protocol: str) -> bool:
         if self.posture is not Posture.ISOLATED:
             return True
         ssh_ports = {SSHD, *(int(word) for word in self.ssh if word.isdigit())}
         return protocol == "TCP" and (port >= 1024 or port in ssh_ports or "-f" in self.ssh)
 
-    def allows_egress(self, target: End, port: int, protocol: str) -> bool:
-        """Whether the job's pods may connect to a peer outside the job."""
+    def allows_to_others(self, target: End, port: int, protocol: str) -> bool:
         if self.posture in {Posture.NONE, Posture.DEFAULT}:
             return True
         if port in DNS and protocol in {"UDP", "TCP"}:
@@ -111,8 +108,7 @@ class Job:
             return True
         return self.posture is Posture.RESTRICTED and (port == HTTPS or (self.token and port == API))
 
-    def allows_ingress(self, source: End, port: int, protocol: str) -> bool:
-        """Whether a peer outside the job may connect to the job's pods."""
+    def allows_from_others(self, source: End, port: int, protocol: str) -> bool:
         scraper = source.namespace == "monitoring" and (port, protocol) == (9400, "TCP")
         return self.posture is Posture.NONE or scraper
 
@@ -150,10 +146,10 @@ def deviations(jobs: list[Job]) -> list[str]:
             continue
         for port, protocol in PORTS:
             if sender is receiver and sender is not None:
-                expected = sender.allows_inside(port, protocol)
+                expected = sender.allows_between_its_pods(port, protocol)
             else:
-                egress = sender is None or sender.allows_egress(target, port, protocol)
-                expected = egress and (receiver is None or receiver.allows_ingress(source, port, protocol))
+                egress = sender is None or sender.allows_to_others(target, port, protocol)
+                expected = egress and (receiver is None or receiver.allows_from_others(source, port, protocol))
             if network.allows(source, target, port, protocol) is not expected:
                 path = f"{source.namespace}/{source.name} -> {target.namespace}/{target.name}"
                 wrong.append(f"{path} {protocol} {port}: {'closed' if expected else 'open'}")

@@ -59,15 +59,8 @@ def test_job_changed_in_any_versions_is_the_same_after_conversion_to_each_versio
         for key in data.draw(st.sets(st.sampled_from(sorted(changes)), max_size=2)):
             shown["spec"][key] = changes[key]
         job = to_new(shown)
-        for each in OLDER:
-            assert convert(convert(job, each), API_VERSION) == job
-
-
-@PROPERTY
-@given(two_versions.older_jobs(), st.sampled_from(OLDER))
-def test_older_job_is_the_same_after_conversion_to_a_different_older_version(job: Json, version: str) -> None:
-    new = to_new(job)
-    assert convert(convert(job, version), API_VERSION) == new
+        for older in OLDER:
+            assert convert(convert(job, older), API_VERSION) == job
 
 
 @PROPERTY
@@ -166,14 +159,14 @@ def test_foreign_annotations_are_ignored() -> None:
             assert convert(job, V1 if version == API_VERSION else API_VERSION)["spec"]
 
 
-@pytest.mark.parametrize("depth", [100, 500, 900, 5000])
+@pytest.mark.parametrize("depth", [100, 900, 5000])
 def test_annotation_nested_too_deep_is_ignored(depth: int) -> None:
     expected = {version: convert(horovod(API_VERSION), version)["spec"] for version in OLDER}
     deep = "[" * depth + "]" * depth
+    template = f'{{"spec": {{"containers": [{{"name": "mpi", "env": {deep}}}]}}}}'
+    roles = f'{{"Launcher": {{"template": {template}}}}}'
     for version in OLDER:
         job = horovod(API_VERSION)
-        roles = f'{{"Launcher": {{"template": {{"spec": {{"containers": [{{"name": "mpi", "env": {deep}}}]}}}}}}}}'
-        template = f'{{"spec": {{"containers": [{{"name": "mpi", "env": {deep}}}]}}}}'
         for spec in (f'{{"mpiReplicaSpecs": {roles}}}', f'{{"replicas": 1, "template": {template}}}', deep):
             job["metadata"]["annotations"][WRITTEN_AS] = f'{{"apiVersion": "{version}", "spec": {spec}}}'
             assert convert(job, version)["spec"] == expected[version]
@@ -246,9 +239,9 @@ def test_invalid_hidden_item_is_rejected_before_it_is_removed() -> None:
 
 @PROPERTY
 @given(two_versions.older_jobs(), json_values(), json_values())
-def test_arbitrary_annotations_do_not_change_the_spec(job: Json, one: Any, other: Any) -> None:
-    written = {"apiVersion": job["apiVersion"], "spec": one}
-    for key, value in ((WRITTEN_AS, written), (SHOWN, {"spec": other, "as_it_is": True})):
+def test_arbitrary_annotations_do_not_change_the_spec(job: Json, original: Any, shown: Any) -> None:
+    written = {"apiVersion": job["apiVersion"], "spec": original}
+    for key, value in ((WRITTEN_AS, written), (SHOWN, {"spec": shown, "as_it_is": True})):
         job["metadata"]["annotations"][key] = msgspec.json.encode(value).decode()
     new = to_new(job)
     for version in OLDER:
@@ -284,16 +277,8 @@ def test_invalid_job_is_rejected_in_a_request_and_gets_a_stand_in_if_stored() ->
 @pytest.mark.parametrize(
     ("job", "version", "error"),
     [
-        (
-            {"kind": "MPIJob", "apiVersion": "kubeflow.org/v3"},
-            V1,
-            'apiVersion: "kubeflow.org/v3" is not a known version',
-        ),
-        (
-            {"kind": "MPIJob", "apiVersion": V1},
-            "kubeflow.org/v3",
-            'apiVersion: "kubeflow.org/v3" is not a known version',
-        ),
+        ({"kind": "MPIJob", "apiVersion": "v3"}, V1, 'apiVersion: "v3" is not a known version'),
+        ({"kind": "MPIJob", "apiVersion": V1}, "v3", 'apiVersion: "v3" is not a known version'),
         ({"kind": "Job", "apiVersion": V1}, API_VERSION, "kind: is not MPIJob"),
         ({"kind": "MPIJob", "apiVersion": V1}, API_VERSION, "metadata: is not set"),
         ({"kind": "MPIJob", "apiVersion": V1, "metadata": {}}, API_VERSION, "spec: is not set"),
@@ -331,13 +316,10 @@ def in_container(**fields: Any) -> Json:
 
 def test_fields_are_those_of_the_crd() -> None:
     operations = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-    versions = {
-        f"kubeflow.org/{each['value']['name']}": each["value"]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-        for each in operations
-        if each["path"] == "/spec/versions/-"
-    }
-    assert [*versions] == [*OLDER_VERSIONS]
-    for version, spec in versions.items():
+    versions = [operation["value"] for operation in operations if operation["path"] == "/spec/versions/-"]
+    assert [f"kubeflow.org/{version['name']}" for version in versions] == [*OLDER_VERSIONS]
+    for version, value in zip(OLDER_VERSIONS, versions, strict=True):
+        spec = value["schema"]["openAPIV3Schema"]["properties"]["spec"]
         types = {key: field["type"] for key, field in spec["properties"].items()}
         own = {key: shape.type for key, shape in OWN_FIELDS[version].items()}
         common = {"slotsPerWorker": "integer", "runPolicy": "object", "mpiReplicaSpecs": "object"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.checking import Check
-from tests.support.older_jobs import HOROVOD, TENSORFLOW, V1, V1ALPHA2, full
+from tests.support.older_jobs import HOROVOD, TENSORFLOW
 from webhook.api import yaml
 
 UNITS = """
@@ -90,15 +90,6 @@ def test_role_name_in_the_plural_is_corrected(convert: Check) -> None:
     result = convert("old.yaml", old_yaml=HOROVOD.replace("Worker:", "Workers:"))
     assert "    spec.mpiReplicaSpecs[Workers]: is Worker now\n" in result.stderr
     assert yaml.load_all(result.stdout)[0]["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"]
-
-
-@pytest.mark.parametrize("version", [V1, V1ALPHA2])
-def test_report_of_a_rejected_job_starts_with_the_required_steps(convert: Check, version: str) -> None:
-    result = convert("-", stdin=json.dumps(full(version)))
-    assert result.exit_code == 1
-    assert yaml.load_all(result.stdout)[0]["apiVersion"] == "kubeflow.org/v2beta1"
-    problems = result.stderr.partition(": rejected\n  1. spec.")[2]
-    assert "[" in problems
 
 
 def test_job_that_depends_on_the_operators_flag_is_rejected_without_the_option(convert: Check) -> None:

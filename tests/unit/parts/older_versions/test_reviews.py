@@ -143,6 +143,10 @@ def test_other_requests_are_served_between_two_objects(shared: Live, monkeypatch
     first.close()
 
 
+def decoded_jobs() -> int:
+    return sum(type(value) is dict and value.get("kind") == "MPIJob" for value in gc.get_objects())
+
+
 def test_no_decoded_object_is_in_memory_while_other_requests_are_served(
     shared: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,10 +155,10 @@ def test_no_decoded_object_is_in_memory_while_other_requests_are_served(
 
     async def count(_: float) -> None:
         gc.collect()
-        counts.append(sum(type(each) is dict and each.get("kind") == "MPIJob" for each in gc.get_objects()))
+        counts.append(decoded_jobs())
 
     gc.collect()  # removes garbage of other tests
-    before = sum(type(each) is dict and each.get("kind") == "MPIJob" for each in gc.get_objects())
+    before = decoded_jobs()
     monkeypatch.setattr(reviews, "asyncio", SimpleNamespace(sleep=count))
     assert connection.post("/convert?timeout=600s", review(*[OLD] * 4)).status == 200
     assert counts == [before] * 3

@@ -40,7 +40,6 @@ def test_variable_that_sets_kubexec_as_the_agent_is_removed() -> None:
     ("words", "remaining"),
     [
         (["mpirun", "-mca", "plm_rsh_agent", "/etc/mpi/kubexec.sh", "-np", "2"], ["mpirun", "-np", "2"]),
-        (["mpirun", "--mca", "plm_rsh_agent", "/etc/mpi/kubexec.sh"], ["mpirun"]),
         (["mpirun", "-mca", "btl", "tcp"], ["mpirun", "-mca", "btl", "tcp"]),
         (["sh", "-c", "mpirun -mca plm_rsh_agent /etc/mpi/kubexec.sh -np 2"], ["sh", "-c", "mpirun -np 2"]),
         (["sh", "-c", "mpirun --mca plm_rsh_agent '/x y' a; b"], ["sh", "-c", "mpirun a; b"]),
@@ -113,6 +112,7 @@ def test_service_account_of_the_launcher_is_reported() -> None:
     assert changed("Worker", {}, {"serviceAccountName": "mine"})[1] == []
 
 
+ROLE = "training.kubeflow.org/job-role"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -120,18 +120,15 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
     ("old", "new"),
     [
         ({"matchLabels": {"mpi_job_name": "a"}}, {"matchLabels": {"training.kubeflow.org/job-name": "a"}}),
-        ({"matchLabels": {"mpi_role_type": "worker"}}, {"matchLabels": {"training.kubeflow.org/job-role": "worker"}}),
+        ({"matchLabels": {"mpi_role_type": "worker"}}, {"matchLabels": {ROLE: "worker"}}),
         (
             {"matchLabels": {"group_name": "kubeflow.org", "app": "x"}},
             {"matchLabels": {"training.kubeflow.org/operator-name": "mpi-operator", "app": "x"}},
         ),
-        (
-            {"matchLabels": {"training.kubeflow.org/job-role": "master"}},
-            {"matchLabels": {"training.kubeflow.org/job-role": "launcher"}},
-        ),
+        ({"matchLabels": {ROLE: "master"}}, {"matchLabels": {ROLE: "launcher"}}),
         (
             {"matchExpressions": [{"key": "mpi_role_type", "operator": "In", "values": ["worker"]}]},
-            {"matchExpressions": [{"key": "training.kubeflow.org/job-role", "operator": "In", "values": ["worker"]}]},
+            {"matchExpressions": [{"key": ROLE, "operator": "In", "values": ["worker"]}]},
         ),
         ({"matchLabels": {"app": "x"}}, {"matchLabels": {"app": "x"}}),
     ],

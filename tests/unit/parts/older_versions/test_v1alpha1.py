@@ -17,7 +17,6 @@ def job(container: dict[str, Any] | None = None, pod: dict[str, Any] | None = No
 
 
 def workers(old: dict[str, Any], options: Options | None = None) -> tuple[int, Any, Any]:
-    """The number of workers, the limits of each worker, and the slots."""
     spec = convert(old, options).document["spec"]
     worker = spec["mpiReplicaSpecs"]["Worker"]
     resources = worker["template"]["spec"]["containers"][0].get("resources", {})
@@ -29,7 +28,6 @@ def workers(old: dict[str, Any], options: Options | None = None) -> tuple[int, A
     [
         (job(gpus=16, gpusPerNode=8), (2, {"nvidia.com/gpu": 8}, 8)),
         (job(gpus=4, gpusPerNode=8), (1, {"nvidia.com/gpu": 4}, 4)),
-        (job(gpus=1), (1, {"nvidia.com/gpu": 1}, 1)),
         (job(processingUnits=8, processingUnitsPerNode=4), (2, {"nvidia.com/gpu": 4}, 4)),
         (job(processingUnits=8, processingUnitsPerNode=4, processingResourceType="cpu"), (2, {"cpu": 4}, 4)),
         (job(processingUnits=8, processingUnitsPerNode=4, processingResourceType="tpu"), (2, {"nvidia.com/gpu": 4}, 4)),
@@ -37,8 +35,8 @@ def workers(old: dict[str, Any], options: Options | None = None) -> tuple[int, A
         (job(replicas=3), (3, None, None)),
         (job({"resources": {"limits": {"nvidia.com/gpu": 2}}}, replicas=3), (3, {"nvidia.com/gpu": 2}, 2)),
         (
-            job({"resources": {"limits": {"memory": "1Gi"}}}, gpus=16, gpusPerNode=8),
-            (2, {"memory": "1Gi", "nvidia.com/gpu": 8}, 8),
+            job({"resources": {"limits": {"memory": "1Gi"}}}, gpus=8, gpusPerNode=8),
+            (1, {"memory": "1Gi", "nvidia.com/gpu": 8}, 8),
         ),
     ],
 )
@@ -115,4 +113,7 @@ def test_only_the_first_container_gets_the_units_if_containers_share_a_yaml_anch
     old = job({"resources": shared}, gpus=4, gpusPerNode=2)
     old["spec"]["template"]["spec"]["containers"] = [{"name": name, "resources": shared} for name in ("mpi", "logs")]
     containers = convert(old).document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
-    assert [each["resources"]["limits"] for each in containers] == [{"cpu": "1", "nvidia.com/gpu": 2}, {"cpu": "1"}]
+    assert [container["resources"]["limits"] for container in containers] == [
+        {"cpu": "1", "nvidia.com/gpu": 2},
+        {"cpu": "1"},
+    ]

@@ -11,11 +11,10 @@ DATA = page_data()
 
 @pytest.mark.parametrize("pane", ["policy", "cluster"])
 def test_every_example_of_a_policy_or_cluster_is_valid(pane: str) -> None:
-    (good,) = (each for each in DATA["examples"]["job"] if each["name"] == "Openmpi pi")
+    (good,) = (job for job in DATA["examples"]["job"] if job["name"] == "Openmpi pi")
     assert DATA["examples"][pane]
     for example in DATA["examples"][pane]:
-        found = answer({"job": good["text"], pane: example["text"]})
-        assert found["faults"] == [], example["name"]
+        assert answer({"job": good["text"], pane: example["text"]})["faults"] == [], example["name"]
 
 
 def test_example_jobs_are_rejected_if_their_names_begin_with_bad() -> None:

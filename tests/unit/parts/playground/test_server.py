@@ -8,9 +8,8 @@ from typing import Any
 
 import aiohttp
 import pytest
-from click.testing import CliRunner
 
-from webhook.cli.main import main
+from tests.support.checking import run
 from webhook.parts.playground.server import NotBuilt, Playground
 
 FILES = {
@@ -155,6 +154,6 @@ async def test_port_in_use_is_reported(page: Playground, folder: Path) -> None:
 
 
 def test_command_explains_how_to_build_a_missing_page(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["playground", "--page", str(tmp_path / "none")])
+    result = run("playground", "--page", str(tmp_path / "none"))
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"error: the page is not in {tmp_path / 'none'}: in a checkout, `make page` builds it\n"

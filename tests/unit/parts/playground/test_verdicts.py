@@ -16,8 +16,8 @@ QUOTA = f"apiVersion: v1\nkind: ResourceQuota\nmetadata: {{name: small, namespac
 
 
 def line_of(text: str, part: str) -> int:
-    (found,) = (number for number, line in enumerate(text.splitlines(), 1) if part in line)
-    return found
+    (number,) = (number for number, line in enumerate(text.splitlines(), 1) if part in line)
+    return number
 
 
 def test_violation_has_the_line_of_its_field() -> None:
@@ -43,7 +43,7 @@ def test_lines_are_counted_from_the_start_of_the_text() -> None:
 def test_diff_has_only_the_injections() -> None:
     (job,) = answer({"job": GOOD})["jobs"]
     assert job["allowed"]
-    assert {"labels", "mpi-env"} <= {each["id"] for each in job["injected"]}
+    assert {"labels", "mpi-env"} <= {injection["id"] for injection in job["injected"]}
     changed = [line for line in job["diff"] if line[0] in "+-"]
     assert "+    training.kubeflow.org/job-type: mpijob" in changed
     assert [line for line in changed if line.startswith("-")] == []
@@ -87,6 +87,6 @@ def test_job_without_a_namespace_is_judged_in_the_default_namespace() -> None:
 
 
 def test_broken_policy_of_the_cluster_is_reported_with_the_verdict() -> None:
-    found = answer({"job": GOOD, "cluster": json.dumps(configmap("mine", "kind: MPIJobPolicy"))})
-    assert [fault["pane"] for fault in found["faults"]] == ["cluster"]
-    assert found["jobs"][0]["allowed"]
+    reply = answer({"job": GOOD, "cluster": json.dumps(configmap("mine", "kind: MPIJobPolicy"))})
+    assert [fault["pane"] for fault in reply["faults"]] == ["cluster"]
+    assert reply["jobs"][0]["allowed"]

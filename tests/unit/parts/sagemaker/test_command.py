@@ -4,12 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from tests.support.checking import Check
+from tests.support.checking import Check, run
 from tests.support.training_jobs import mpi, request
 from webhook.api import yaml
-from webhook.cli.main import main
 
 REQUEST = request("resnet", "ml.p4d.24xlarge", 2, mpi(8), TrainingJobStatus="Completed")
 CLAIMS = ("--claim", "train=imagenet/train", "--claim", "model=models", "--code-in-image")
@@ -64,9 +63,8 @@ def test_options_are_applied(convert: Check) -> None:
     pod = worker["template"]["spec"]
     assert pod["containers"][0]["image"] == "registry.example.com/a:1"
     assert pod["containers"][0]["resources"]["limits"] == {"cpu": "48", "memory": "589824Mi", "nvidia.com/gpu": 8}
-    assert {"name": "channel-train", "mountPath": "/opt/ml/input/data/train", "subPath": "train", "readOnly": True} in (
-        pod["containers"][0]["volumeMounts"]
-    )
+    mount = {"name": "channel-train", "mountPath": "/opt/ml/input/data/train", "subPath": "train", "readOnly": True}
+    assert mount in pod["containers"][0]["volumeMounts"]
 
 
 def test_data_are_fetched_from_s3_by_init_containers(convert: Check) -> None:
@@ -76,14 +74,11 @@ def test_data_are_fetched_from_s3_by_init_containers(convert: Check) -> None:
     assert result.exit_code == 0, result.stderr
     (job,) = yaml.load_all(result.stdout)
     pod = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    copy = "aws s3 cp --recursive --no-progress s3://example-datasets/train /opt/ml/input/data/train"
+    unpack = 'aws s3 cp --no-progress "$0" - | tar -xz -C /opt/ml/code'
     assert [container["command"] for container in pod["initContainers"]] == [
-        ["aws", "s3", "cp", "--recursive", "--no-progress", "s3://example-datasets/train", "/opt/ml/input/data/train"],
-        [
-            "/bin/sh",
-            "-c",
-            'aws s3 cp --no-progress "$0" - | tar -xz -C /opt/ml/code',
-            "s3://example-datasets/code/sourcedir.tar.gz",
-        ],
+        copy.split(),
+        ["/bin/sh", "-c", unpack, "s3://example-datasets/code/sourcedir.tar.gz"],
     ]
     assert pod["initContainers"][0]["envFrom"] == [{"secretRef": {"name": "s3"}}]
     assert {"name": "channel-train", "emptyDir": {"sizeLimit": "30Gi"}} in pod["volumes"]
@@ -132,7 +127,6 @@ def test_claim_for_an_unknown_channel_is_rejected(convert: Check) -> None:
     [
         (("--claim", "train"), '"train" is not NAME=CLAIM'),
         (("--claim", "train=\udcff"), "'--claim': is not text in UTF-8"),
-        (("--image", "\udcff"), "'--image': is not text in UTF-8"),
         (("-n", "Team a"), """'--namespace': "Team a" contains " "; allowed are """),
         (("--instance", "a=1,2"), '"1,2" is not CPUS,GIB,GPUS'),
         (("--instance", "a=0,2,3"), '"0,2,3" has no CPU or no memory'),
@@ -148,10 +142,6 @@ def test_invalid_options_give_exit_code_2(convert: Check, arguments: tuple[str, 
 def test_convert_without_a_format_converts_mpijobs(convert: Check) -> None:
     result = convert(of="kind: ConfigMap\n")
     assert result.exit_code == 1
-    for arguments in (
-        ["convert", "job.json"],
-        ["convert", "mpijob", "job.json"],
-        ["convert", "--ssh-path", "/a", "job.json"],
-    ):
-        again = CliRunner().invoke(main, arguments, catch_exceptions=False)
-        assert (again.exit_code, again.stderr.splitlines()[-1]) == (2, "error: no MPIJob in job.json")
+    for arguments in ([], ["mpijob"], ["--ssh-path", "/a"]):
+        result = run("convert", *arguments, "job.json")
+        assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, "error: no MPIJob in job.json")

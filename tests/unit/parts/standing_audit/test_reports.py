@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Self
 
 import msgspec
 import pytest
@@ -50,10 +51,8 @@ def test_report_has_the_fields_of_other_policy_engines() -> None:
         "message": "spec: is wrong. Fix it. [gpus]",
         "properties": {"action": "deny", "field": "spec"},
     }
-    assert [(each["rule"], each["result"], each["scored"]) for each in written["results"][1:]] == [
-        ("images", "warn", False),
-        ("slots", "warn", False),
-    ]
+    others = [(result["rule"], result["result"], result["scored"]) for result in written["results"][1:]]
+    assert others == [("images", "warn", False), ("slots", "warn", False)]
 
 
 def test_size_of_a_report_is_limited() -> None:
@@ -61,7 +60,7 @@ def test_size_of_a_report_is_limited() -> None:
     assert written is not None
     assert written["summary"]["fail"] == 200
     assert len(written["results"]) == MAX_REPORTED_RESULTS
-    assert all(len(each["message"]) == MAX_REPORTED_CHARACTERS for each in written["results"])
+    assert all(len(result["message"]) == MAX_REPORTED_CHARACTERS for result in written["results"])
     assert len(msgspec.json.encode(written)) < 100_000
 
 
@@ -77,8 +76,6 @@ def test_existing_report_with_any_content_is_handled(data: bytes) -> None:
 
 
 class World(AuditWorld):
-    """A cluster, and a replica that writes reports."""
-
     def __init__(self, cluster: KeptObjects, *, installed: tuple[bool, bool] = (True, True)) -> None:
         self.watches = [cluster.follow(kind) for kind in (REPORTS, POLICY_REPORTS)]
         for watch, exists in zip(self.watches, installed, strict=True):
@@ -87,13 +84,13 @@ class World(AuditWorld):
         super().__init__(cluster, reports=self.reports)
 
     @asynccontextmanager
-    async def following(self) -> AsyncIterator[None]:
+    async def following(self) -> AsyncIterator[Self]:
         async with super().following():
             await self.settled()
-            yield
+            yield self
 
     def names(self, plural: str = "reports") -> set[str]:
-        return {each["scope"]["name"] for each in self.cluster.named(plural).values()}
+        return {stored["scope"]["name"] for stored in self.cluster.named(plural).values()}
 
 
 @pytest.fixture(autouse=True)
@@ -105,8 +102,7 @@ async def test_only_jobs_that_break_the_policy_have_a_report(cluster: KeptObject
     store(cluster, "large")
     store(cluster, "small", workers=2)
     store(cluster, "over", status=ENDED)
-    world = World(cluster)
-    async with world.following():
+    async with World(cluster).following() as world:
         assert world.names() == {"large"}
         assert world.names("policyreports") == set()
         (written,) = cluster.named("reports").values()
@@ -119,8 +115,7 @@ async def test_only_jobs_that_break_the_policy_have_a_report(cluster: KeptObject
 
 async def test_policy_report_is_written_if_reports_are_not_installed(cluster: KeptObjects) -> None:
     store(cluster, "large")
-    world = World(cluster, installed=(False, True))
-    async with world.following():
+    async with World(cluster, installed=(False, True)).following() as world:
         (written,) = cluster.named("policyreports").values()
         assert (written["apiVersion"], written["kind"]) == ("wgpolicyk8s.io/v1alpha2", "PolicyReport")
         assert world.reports.concerns() == {}
@@ -128,8 +123,7 @@ async def test_policy_report_is_written_if_reports_are_not_installed(cluster: Ke
 
 async def test_missing_report_kinds_are_a_concern_and_jobs_are_judged(cluster: KeptObjects) -> None:
     store(cluster, "large")
-    world = World(cluster, installed=(False, False))
-    async with world.following():
+    async with World(cluster, installed=(False, False)).following() as world:
         assert cluster.writes() == []
         assert ("team-a", "large") in world.audit.outcomes
         assert "neither" in world.reports.concerns()["audit-reports"]
@@ -166,9 +160,9 @@ async def test_report_is_deleted_if_the_job_ended_while_no_replica_ran(cluster: 
 @pytest.mark.parametrize("deleted", [False, True])
 async def test_changed_or_deleted_report_is_restored(cluster: KeptObjects, deleted: bool) -> None:
     store(cluster, "job")
-    world = World(cluster)
-    async with world.following():
-        ((path, written),) = [(path, each) for path, each in cluster.objects.items() if "/reports/" in path]
+    async with World(cluster).following():
+        (path,) = [path for path in cluster.objects if "/reports/" in path]
+        written = cluster.objects[path]
         results = written["results"]
         if deleted:
             cluster.remove(path)
@@ -179,8 +173,7 @@ async def test_changed_or_deleted_report_is_restored(cluster: KeptObjects, delet
 
 async def test_report_of_a_deleted_job_is_not_written_again(cluster: KeptObjects) -> None:
     store(cluster, "job")
-    world = World(cluster)
-    async with world.following():
+    async with World(cluster).following() as world:
         (path,) = [path for path in cluster.objects if "/reports/" in path]
         cluster.remove(f"{JOBS}/job")
         cluster.remove(path)
@@ -202,8 +195,7 @@ async def test_report_that_a_user_changes_repeatedly_is_restored_more_slowly(
 ) -> None:
     monkeypatch.setattr("webhook.controllers.reconciler.FIRST_PAUSE", 1.0)
     store(cluster, "job")
-    world = World(cluster)
-    async with world.following():
+    async with World(cluster).following() as world:
         (path,) = [path for path in cluster.objects if "/reports/" in path]
         if deleted:
             cluster.remove(path)
@@ -269,8 +261,7 @@ async def test_jobs_are_judged_if_reports_are_never_listed(
 
 async def test_deleted_job_is_removed_from_all_caches(cluster: KeptObjects) -> None:
     store(cluster, "job")
-    world = World(cluster)
-    async with world.following():
+    async with World(cluster).following() as world:
         cluster.remove(f"{JOBS}/job")
         await world.settled()
     assert not world.reports._expected
@@ -280,8 +271,7 @@ async def test_deleted_job_is_removed_from_all_caches(cluster: KeptObjects) -> N
 async def test_each_job_costs_two_calls_even_if_policies_change_repeatedly(cluster: KeptObjects) -> None:
     for number in range(30):
         store(cluster, f"job-{number}")
-    world = World(cluster)
-    async with world.following():
+    async with World(cluster).following() as world:
         assert len(cluster.calls) == 60
         assert len(cluster.writes()) == len(world.names()) == 30
         for number in range(5):

@@ -108,8 +108,7 @@ async def test_audit_sleeps_after_each_job_longer_than_the_job_took(
 
 async def test_changed_job_is_judged_without_a_new_audit(cluster: KeptObjects) -> None:
     store(cluster, "job")
-    world = World(cluster)
-    async with world.following():
+    async with World(cluster).following() as world:
         store(cluster, "job", workers=2, generation=2)
         store(cluster, "new")
         await world.settled()
@@ -125,8 +124,7 @@ async def test_changed_job_is_judged_without_a_new_audit(cluster: KeptObjects) -
 
 async def test_job_is_not_judged_again_when_its_status_changes(cluster: KeptObjects) -> None:
     store(cluster, "job")
-    world = World(cluster)
-    async with world.following():
+    async with World(cluster).following() as world:
         store(cluster, "job", status={"conditions": [condition("Running")]})
         await world.settled()
     assert cluster.calls == []
@@ -140,8 +138,7 @@ async def test_job_is_judged_again_when_its_queue_or_posture_changes(cluster: Ke
     """
     store(cluster, "job")
     names = {"labels": "kueue.x-k8s.io/queue-name", "annotations": "training.openshift.io/network-policy"}
-    world = World(cluster)
-    async with world.following():
+    async with World(cluster).following() as world:
         changes: dict[str, Any] = {f"metadata.{field}": {names[field]: "isolated"}}
         store(cluster, "job", **changes)
         await world.settled()
@@ -150,8 +147,7 @@ async def test_job_is_judged_again_when_its_queue_or_posture_changes(cluster: Ke
 
 async def test_jobs_are_judged_again_when_the_labels_of_their_namespace_change(cluster: KeptObjects) -> None:
     store(cluster, "job")
-    world = World(cluster, "namespaces: {matchLabels: {tier: iron}}\n" + STRICT)
-    async with world.following():
+    async with World(cluster, "namespaces: {matchLabels: {tier: iron}}\n" + STRICT).following() as world:
         assert world.breaking == set()
         cluster.put("/api/v1/namespaces/team-a", {"metadata": {"labels": {"tier": "iron"}}})
         await world.settled()
@@ -160,8 +156,7 @@ async def test_jobs_are_judged_again_when_the_labels_of_their_namespace_change(c
 
 async def test_jobs_are_not_judged_again_when_an_annotation_of_their_namespace_changes(cluster: KeptObjects) -> None:
     store(cluster, "job")
-    world = World(cluster)
-    async with world.following():
+    async with World(cluster).following() as world:
         cluster.calls.clear()
         metadata = {"labels": {"tier": "gold"}, "annotations": {"a": "b"}}
         cluster.put("/api/v1/namespaces/team-a", {"metadata": metadata})

@@ -19,19 +19,21 @@ REASONS = "BackoffLimitExceeded, DeadlineExceeded, FailedIndexes, MaxFailedIndex
 NO_SERVICE = (
     "is not a Service name, which must start with a lower case letter and end with a lower case letter or a digit"
 )
+NO_REPLICATED_JOB = '"workers" is not one of the replicatedJobs'
 ONE_NAME = [{"name": "one"}, {"name": "two"}, {"name": "one", "targetReplicatedJobs": ["node"]}]
 
 
-def violations(find, job, base=None):
-    return [(each.path, each.message, each.fix) for each in find(of_train_job(job, record(base or runtime())))]
-
-
 def faults(shape):
-    return job_sets.faults(shape, Context())
+    violations = job_sets.faults(shape, Context())
+    return [(violation.path, violation.message, violation.fix) for violation in violations]
 
 
-def faults_of(base):
-    return [(each.path, each.message, each.fix) for each in faults(of_runtime(base))]
+def faults_of_job(base, job=None):
+    return faults(of_train_job(job or train_job(), record(base)))
+
+
+def faults_of_runtime(base):
+    return faults(of_runtime(base))
 
 
 def claims(*names):
@@ -54,11 +56,7 @@ FAULTS_OF_RUNTIMES = [
         "",
         '"nodes" is not among the replicatedJobs before it',
     ),
-    (
-        {f"{JOB_SET}.successPolicy.targetReplicatedJobs": ["workers"]},
-        "",
-        '"workers" is not one of the replicatedJobs',
-    ),
+    ({f"{JOB_SET}.successPolicy.targetReplicatedJobs": ["workers"]}, "", NO_REPLICATED_JOB),
     ({f"{JOB_SET}.network.subdomain": "9to5"}, "", f'"9to5" {NO_SERVICE}'),
     ({f"{FIRST}.groupName": "My_Group"}, "", '"My_Group" '),
     (
@@ -67,17 +65,13 @@ FAULTS_OF_RUNTIMES = [
         '"1st" is not a valid rule name: a letter first, then up to 127 letters, digits or "_,:"',
     ),
     ({RULES: ONE_NAME}, "[0].name", '"one" is the name of 2 rules'),
-    (
-        {RULES: [{"targetReplicatedJobs": ["workers"]}]},
-        "[0].targetReplicatedJobs",
-        '"workers" is not one of the replicatedJobs',
-    ),
+    ({RULES: [{"targetReplicatedJobs": ["workers"]}]}, "[0].targetReplicatedJobs", NO_REPLICATED_JOB),
     (
         {RULES: [{"onJobFailureReasons": ["FailedIndexes", "BadLuck"]}]},
         "[0].onJobFailureReasons",
         f'"BadLuck" is not one of {REASONS}',
     ),
-    ({f"{JOB_SET}.coordinator.replicatedJob": "workers"}, "", '"workers" is not one of the replicatedJobs'),
+    ({f"{JOB_SET}.coordinator.replicatedJob": "workers"}, "", NO_REPLICATED_JOB),
     (claims("my_data"), "[0].templates[0].metadata.name", '"my_data" is not a claim name, which '),
     (claims("data", "data") | MOUNT, "[0].templates[1].metadata.name", '"data" is the name of another claim'),
     (
@@ -108,24 +102,24 @@ FAULTS_WITH_A_FIX = [
 def test_fault_is_found_in_jobs_and_unless_a_patch_can_fix_it_in_the_runtime(changes, below, message, fix):
     base = changed(changes, runtime())
     path = next(iter(changes)).replace(".0.", "[0].").replace(".1.", "[1].") + below
-    of_runtime = [] if (changes, below, message) in FAULTS_ONLY_OF_JOBS else [faults_of(base)]
-    for found in (violations(faults, train_job(), base), *of_runtime):
-        assert (found[0][0], found[0][2]) == (path, fix)
-        assert found[0][1].startswith(message)
+    only_in_jobs = (changes, below, message) in FAULTS_ONLY_OF_JOBS
+    for first, *_ in (faults_of_job(base), *([] if only_in_jobs else [faults_of_runtime(base)])):
+        assert (first[0], first[2]) == (path, fix)
+        assert first[1].startswith(message)
 
 
 def test_missing_implementation_is_found_in_the_runtime_and_in_its_jobs():
     base = runtime(mpiImplementation="")
     expected = ("spec.mpiImplementation", "is empty, so Trainer creates no pods", "Set it to OpenMPI.")
-    assert expected in violations(faults, train_job(), base)
-    assert expected in faults_of(base)
+    assert expected in faults_of_job(base)
+    assert expected in faults_of_runtime(base)
 
 
 @pytest.mark.parametrize("changes", [changes for changes, _, _ in FAULTS_ONLY_OF_JOBS])
 def test_fault_that_a_patch_can_fix_is_found_only_in_jobs(changes):
     base = changed(changes, runtime(runLauncherAsNode=False))
-    assert faults_of(base) == []
-    assert len(violations(faults, train_job(), base)) == 1
+    assert faults_of_runtime(base) == []
+    assert len(faults_of_job(base)) == 1
 
 
 def test_valid_job_set_has_no_fault():
@@ -141,14 +135,14 @@ def test_valid_job_set_has_no_fault():
         f"{NODE_JOB}.podFailurePolicy": {"rules": [{"action": "FailJob"}]},
         f"{FIRST}.{PODS}.restartPolicy": "Never",
     }
-    assert faults_of(changed(good, runtime())) == []
+    assert faults_of_runtime(changed(good, runtime())) == []
 
 
 def test_invalid_label_of_a_patch_is_found():
     bad = patch("node", {}, labels={"team": "a b"})
     bad["trainingRuntimeSpec"]["template"]["metadata"] = {"labels": {"a b": "team"}}
 
-    assert [path for path, _, _ in violations(faults, train_job(patches=[bad]))] == [
+    assert [path for path, _, _ in faults_of_job(runtime(), train_job(patches=[bad]))] == [
         "spec.runtimePatches[0].trainingRuntimeSpec.template.metadata.labels[a b]",
         "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.metadata.labels[team]",
     ]
@@ -157,7 +151,7 @@ def test_invalid_label_of_a_patch_is_found():
 def test_invalid_name_of_a_job_that_a_replicated_job_causes_is_found():
     base = changed({f"{LAST}.name": "my_launcher"}, runtime())
 
-    [(path, message, _)] = [each for each in violations(faults, train_job(), base) if each[0].endswith(".name")]
+    [(path, message)] = [(path, message) for path, message, _ in faults_of_job(base) if path.endswith(".name")]
     assert path == "spec.template.spec.replicatedJobs[1].name"
     assert message.startswith('"my_launcher" gives an invalid name of a Job, which ')
 
@@ -166,7 +160,7 @@ def test_invalid_name_of_a_job_that_a_replicated_job_causes_is_found():
 def test_number_of_nodes_below_one_is_found(number, message):
     shape = of_train_job(train_job(numNodes=number), record(runtime(runLauncherAsNode=False)))
 
-    (fault,) = faults(shape)
+    (fault,) = job_sets.faults(shape, Context())
     assert (fault.path, fault.message) == ("spec.mpiReplicaSpecs[Worker].replicas", message)
     assert fault.fix == "Set it to 1 or more."
     assert fault.advisory is (number == 0), "Kubernetes considers a Job without pods complete"
@@ -177,11 +171,11 @@ def test_number_of_pods_is_one_if_the_runtimes_numbers_are_below_one(number):
     base = changed({f"{NODE_JOB}.parallelism": number, "spec.mlPolicy.numNodes": number}, runtime())
 
     for shape in (of_train_job(train_job(), record(base)), of_runtime(base)):
-        assert [each.pods for each in shape.jobs] == [1, 1]
-        assert list(faults(shape)) == []
+        assert [job.pods for job in shape.jobs] == [1, 1]
+        assert faults(shape) == []
 
 
 def test_success_policy_may_name_any_of_many_replicated_jobs():
     base = changed({f"{JOB_SET}.successPolicy": {"targetReplicatedJobs": ["step-97"]}}, runtime())
     base["spec"]["template"]["spec"]["replicatedJobs"] += [{"name": f"step-{index}"} for index in range(98)]
-    assert faults_of(base) == []
+    assert faults_of_runtime(base) == []

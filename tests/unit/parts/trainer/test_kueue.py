@@ -19,8 +19,6 @@ GPUS = {"numNodes": 4, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}}}
 
 
 class Cluster(Snapshot):
-    """A cluster with these objects and a runtime."""
-
     def __init__(self, *objects: Any) -> None:
         super().__init__([namespace("team"), *objects])
         self._runtimes = Runtimes(runtime())
@@ -37,8 +35,10 @@ def decide(*objects: Any, queue: str = "train", policy: str = "", **spec: Any) -
 
 
 def violations(decision: Any) -> list[tuple[str, str, str, str]]:
-    findings = [*decision.denied, *decision.warned]
-    return [(each.rule, each.violation.path, each.violation.message, each.violation.fix) for each in findings]
+    return [
+        (finding.rule, finding.violation.path, finding.violation.message, finding.violation.fix)
+        for finding in (*decision.denied, *decision.warned)
+    ]
 
 
 QUEUE = local_queue("train", "gpus", namespace="team")

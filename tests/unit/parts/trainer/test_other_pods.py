@@ -42,7 +42,7 @@ def test_only_mounted_claims_become_volumes_of_a_pod() -> None:
     assert shape is not None
     assert len(shape.others) == 30
     assert b"claim" not in shape.document
-    assert [each.document.count(b"claim-") for each in shape.others] == [2] * 30
+    assert [pod.document.count(b"claim-") for pod in shape.others] == [2] * 30
 
 
 def fetching(step: str = "dataset-initializer", **container: Any) -> Any:
@@ -63,7 +63,7 @@ def decide(manifest: Any, base: Any, *, old: Any = None, **labels: str) -> Any:
 
 
 def denials(decision: Any) -> list[tuple[str, str, str]]:
-    return [(each.rule, each.violation.path, each.violation.message) for each in decision.denied]
+    return [(finding.rule, finding.violation.path, finding.violation.message) for finding in decision.denied]
 
 
 def with_initializer(**dataset: Any) -> Any:

@@ -26,18 +26,18 @@ from webhook.cluster.view import NothingKnown
 from webhook.parts.trainer import kinds, pipeline, selection
 from webhook.policy.in_force import load_policies
 
-OTHER_GROUP = {**train_job(), "spec": {"runtimeRef": {"name": "deepspeed", "apiGroup": "x.io"}}}
 
-
-def test_valid_job_is_admitted_without_warnings():
-    decision = decide(train_job(numNodes=3, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}}), runtime())
-
-    assert (decision.denied, decision.warnings, decision.skipped) == ([], [], "")
-
-
-@pytest.mark.parametrize("kind", [kinds.RUNTIME, kinds.CLUSTER_RUNTIME])
-def test_valid_runtime_is_admitted_without_warnings(kind):
-    decision = decide(runtime(kind))
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        train_job(numNodes=3, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}}),
+        runtime(kinds.RUNTIME),
+        runtime(kinds.CLUSTER_RUNTIME),
+    ],
+    ids=lambda manifest: manifest["kind"],
+)
+def test_valid_job_or_runtime_is_admitted_without_warnings(manifest):
+    decision = decide(manifest, runtime())
 
     assert (decision.denied, decision.warnings, decision.skipped) == ([], [], "")
 
@@ -64,17 +64,14 @@ def test_valid_runtime_is_admitted_without_warnings(kind):
     ],
 )
 def test_violation_in_the_train_job_is_reported_with_its_path(fields, violation):
-    ((path, message, fix, rule),) = refused(decide(train_job(**fields), runtime()))
+    decision = decide(train_job(**fields), runtime())
+
+    ((path, message, fix, rule),) = refused(decision)
     assert f"{path}: {message}. {fix} [{rule}]" == violation
-
-
-def test_rejection_names_the_kind_and_the_group():
-    decision = decide(train_job(numNodes=300), runtime())
-    status = decision.response("1").status
-
     assert decision.message.startswith('TrainJob "job" was rejected: 1 problem')
-    assert (status.details.group, status.details.kind) == (kinds.GROUP, kinds.TRAIN_JOB)
-    assert [cause.field for cause in status.details.causes] == ["spec.trainer.numNodes"]
+    details = decision.response("1").status.details
+    assert (details.group, details.kind) == (kinds.GROUP, kinds.TRAIN_JOB)
+    assert [cause.field for cause in details.causes] == [path]
 
 
 def test_violation_in_the_runtime_is_reported_with_its_path():
@@ -182,22 +179,19 @@ def test_minimum_numbers_do_not_apply_to_a_runtime():
 
 
 @pytest.mark.parametrize(
-    ("job", "runtimes", "skipped"),
+    ("job", "view"),
     [
-        (train_job(runtime="other"), [runtime()], pipeline.RUNTIME_UNKNOWN),
-        (train_job(numNodes=300), [runtime(kinds.RUNTIME)], pipeline.RUNTIME_UNKNOWN),
-        ({**train_job(), "spec": {}}, [runtime()], pipeline.RUNTIME_UNKNOWN),
-        (OTHER_GROUP, [runtime()], pipeline.RUNTIME_UNKNOWN),
+        (train_job(runtime="other"), Runtimes(runtime())),
+        (train_job(numNodes=300), Runtimes(runtime(kinds.RUNTIME))),
+        (train_job(numNodes=300), NothingKnown()),
+        ({**train_job(), "spec": {}}, Runtimes(runtime())),
+        ({**train_job(), "spec": {"runtimeRef": {"name": "deepspeed", "apiGroup": "x.io"}}}, Runtimes(runtime())),
     ],
 )
-def test_job_with_an_unknown_runtime_is_admitted(job, runtimes, skipped):
-    decision = decide(job, *runtimes)
+def test_job_with_an_unknown_runtime_is_admitted(job, view):
+    decision = decide(job, view=view)
 
-    assert (decision.allowed, decision.skipped) == (True, skipped)
-
-
-def test_runtime_is_unknown_without_the_cache():
-    assert decide(train_job(numNodes=300), view=NothingKnown()).skipped == pipeline.RUNTIME_UNKNOWN
+    assert (decision.allowed, decision.skipped) == (True, pipeline.RUNTIME_UNKNOWN)
 
 
 def test_runtime_without_mpi_and_its_jobs_are_skipped():
@@ -240,9 +234,8 @@ def test_update_is_rejected_only_for_new_faults_of_the_job_set():
     base = runtime(runLauncherAsNode=False)
 
     assert decide(train_job(numNodes=-1), base, old=train_job(numNodes=-1, image="x")).allowed
-    assert [rule for *_, rule in refused(decide(train_job(numNodes=-1), base, old=train_job(numNodes=2)))] == [
-        "upstream-contract"
-    ]
+    rejected = refused(decide(train_job(numNodes=-1), base, old=train_job(numNodes=2)))
+    assert [rule for *_, rule in rejected] == ["upstream-contract"]
 
 
 def test_update_with_a_name_that_was_too_long_before_is_admitted():
@@ -256,10 +249,14 @@ def test_update_with_a_name_that_was_too_long_before_is_admitted():
     assert decide(new, base, old=old).allowed
 
 
-def test_object_that_cannot_be_decoded_is_skipped():
-    request = msgspec.structs.replace(review(train_job()), object=msgspec.Raw(b"{"))
+def decide_document(document, base):
+    """The verdict on a TrainJob with these bytes."""
+    request = msgspec.structs.replace(review(train_job()), object=msgspec.Raw(document))
+    return pipeline.decide(request, policies=load_policies(None), view=Runtimes(base), today=TODAY)
 
-    decision = pipeline.decide(request, policies=load_policies(None), view=Runtimes(runtime()), today=TODAY)
+
+def test_object_that_cannot_be_decoded_is_skipped():
+    decision = decide_document(b"{", runtime())
 
     assert (decision.allowed, decision.skipped) == (True, pipeline.UNREADABLE)
 
@@ -289,10 +286,9 @@ def test_value_of_any_type_in_any_field_gets_a_decision(broken):
         place[last] = broken
         base = {**runtime(), "spec": fields["runtime"]}
         job = {**train_job(), "spec": fields["job"], "metadata": fields["metadata"]}
-        request = msgspec.structs.replace(review(train_job()), object=msgspec.Raw(json.dumps(job).encode()))
         decide(base)
         with suppress(msgspec.DecodeError):  # the runtime cannot be cached
-            pipeline.decide(request, policies=load_policies(None), view=Runtimes(base), today=TODAY)
+            decide_document(json.dumps(job).encode(), base)
 
 
 def test_exemptions_by_the_policy_and_by_annotation_are_applied():
@@ -305,9 +301,8 @@ def test_exemptions_by_the_policy_and_by_annotation_are_applied():
 
     exempted = decide(train_job(numNodes=300), runtime(), policy=policy)
     assert exempted.allowed
-    assert [(finding.violation.path, reason) for finding, reason in exempted.exempted] == [
-        ("spec.trainer.numNodes", "OPS-1")
-    ]
+    ((finding, reason),) = exempted.exempted
+    assert (finding.violation.path, reason) == ("spec.trainer.numNodes", "OPS-1")
     assert decide(annotated, runtime()).requested == ["worker-count"]
     assert decide(annotated, runtime(), granted={"worker-count": True}).allowed
 

@@ -30,7 +30,7 @@ class Team(Runtimes):
     def __init__(self, *, hard: dict[str, Any], used: dict[str, Any] | None = None) -> None:
         super().__init__(runtime())
         limits = msgspec.json.encode(quota(hard, used, namespace="team"))
-        self.known: dict[Resource[Any, Any], Any] = {
+        self.cached: dict[Resource[Any, Any], Any] = {
             RESOURCE_QUOTAS: {("team", "q"): RESOURCE_QUOTAS.project(limits)},
             MPI_JOBS: {},
             PODS: {},
@@ -41,17 +41,17 @@ class Team(Runtimes):
 
     def reserve(self, *decisions: Any) -> None:
         entries = tuple(LedgerEntry(each.reservation, 0) for each in decisions)
-        self.known[RESERVATIONS] = {("own", "quota-team"): Reservations("team", "quota-team", "1", entries)}
+        self.cached[RESERVATIONS] = {("own", "quota-team"): Reservations("team", "quota-team", "1", entries)}
 
     def run(self, name: str, **pods: int) -> None:
         """Add this number of pods for each replicated job."""
         for replicated_job, count in pods.items():
             for index in range(count):
                 pod = TrainJobPod("team", name, replicated_job)
-                self.known[TRAIN_JOB_PODS]["team", f"{name}-{replicated_job}-{index}"] = pod
+                self.cached[TRAIN_JOB_PODS]["team", f"{name}-{replicated_job}-{index}"] = pod
 
     def within(self, resource: Any, namespace: str) -> Any:
-        return self.known.get(resource, UNKNOWN)
+        return self.cached.get(resource, UNKNOWN)
 
     def get(self, resource: Any, key: Any) -> Any:
         if resource is TRAIN_JOBS and key[1] in self.stored:
@@ -71,8 +71,8 @@ def test_reservation_of_a_train_job_has_the_kind_in_its_name() -> None:
     reservation = decide(Team(hard={GPUS: 8, "count/jobs.batch": 9}), "llama").reservation
 
     assert (reservation.uid, reservation.name, reservation.new) == ("uid-llama", "TrainJob/llama", True)
-    assert [(each.role, each.count) for each in reservation.pods] == [(LAUNCHER, 1), (WORKER, 1)]
-    assert [charge.usage[GPUS] for each in reservation.pods for charge in each.charges] == [4 * quantity.NANO] * 2
+    assert [(pods.role, pods.count) for pods in reservation.pods] == [(LAUNCHER, 1), (WORKER, 1)]
+    assert [charge.usage[GPUS] for pods in reservation.pods for charge in pods.charges] == [4 * quantity.NANO] * 2
     assert [charge.usage for charge in reservation.objects] == [{"count/jobs.batch": 2 * quantity.NANO}]
 
 
@@ -125,7 +125,7 @@ def test_reservation_ends_with_the_job() -> None:
 def test_reservation_is_ignored_if_the_pods_are_unknown() -> None:
     view = Team(hard={GPUS: 8})
     view.reserve(decide(view, "first"))
-    del view.known[TRAIN_JOB_PODS]
+    del view.cached[TRAIN_JOB_PODS]
 
     assert decide(view, "second").allowed
 
@@ -149,24 +149,20 @@ def test_resumed_job_reserves_quota_for_its_missing_pods() -> None:
 
 
 @pytest.mark.parametrize(
-    ("condition", "reserved"),
-    [("Complete", False), ("Failed", False), ("Suspended", True)],
+    ("condition", "status", "reserved"),
+    [
+        ("Complete", "True", False),
+        ("Failed", "True", False),
+        ("Failed", "False", True),
+        ("Suspended", "True", True),
+    ],
 )
-def test_ended_job_reserves_no_quota(condition: str, reserved: bool) -> None:
-    status = {"conditions": [{"type": condition, "status": "True"}]}
+def test_ended_job_reserves_no_quota(condition: str, status: str, reserved: bool) -> None:
+    resumed = {"old": {"suspend": True}, "suspend": False}
+    resumed["status"] = {"conditions": [{"type": condition, "status": status}]}
 
-    found = decide(Team(hard={GPUS: 8}), "first", old={"suspend": True}, suspend=False, status=status)
-
-    assert (found.reservation is not None) is reserved
-    assert decide(Team(hard={GPUS: 4}), "first", old={"suspend": True}, suspend=False, status=status).allowed is (
-        not reserved
-    )
-
-
-def test_false_condition_does_not_end_a_job() -> None:
-    status = {"conditions": [{"type": "Failed", "status": "False"}]}
-
-    assert decide(Team(hard={GPUS: 8}), "first", old={"suspend": True}, suspend=False, status=status).reservation
+    assert (decide(Team(hard={GPUS: 8}), "first", **resumed).reservation is not None) is reserved
+    assert decide(Team(hard={GPUS: 4}), "first", **resumed).allowed is not reserved
 
 
 def test_all_objects_of_a_train_job_are_charged() -> None:

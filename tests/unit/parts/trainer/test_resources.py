@@ -31,7 +31,6 @@ FAILED = {"type": "Failed", "status": "True"}
     ("more", "over"),
     [
         ({}, False),
-        ({"status": {}}, False),
         ({"status": {"conditions": None}}, False),
         ({"status": {"conditions": [{"type": "Suspended", "status": "True"}]}}, False),
         ({"status": {"conditions": [{**FAILED, "status": "False"}]}}, False),
@@ -43,9 +42,9 @@ FAILED = {"type": "Failed", "status": "True"}
 def test_train_job_record_has_the_end_or_deletion_of_the_job(more: Any, over: bool) -> None:
     metadata = {"namespace": "team", "name": "a", "uid": "1", **more.get("metadata", {})}
 
-    found = TRAIN_JOBS.project(msgspec.json.encode({"spec": {}, **more, "metadata": metadata}))
+    cached = TRAIN_JOBS.project(msgspec.json.encode({"spec": {}, **more, "metadata": metadata}))
 
-    assert found == TrainJobRecord("team", "a", "1", over)
+    assert cached == TrainJobRecord("team", "a", "1", over)
 
 
 def test_record_of_an_mpi_runtime_has_the_fields_that_rules_read():
@@ -76,8 +75,6 @@ def test_runtimes_are_not_watched_without_the_option():
 
 
 class Cache:
-    """The cache of one kind of runtime, and its log."""
-
     def __init__(self, resource):
         self.log = Log()
         (kind,) = live_view.kinds(resource, {})
@@ -95,10 +92,10 @@ class Cache:
 
     @property
     def bytes(self):
-        return sum(len(each.spec) for each in self.store.records.values())
+        return sum(len(cached.spec) for cached in self.store.records.values())
 
 
-@pytest.mark.parametrize("resource", RUNTIMES, ids=lambda each: each.plural)
+@pytest.mark.parametrize("resource", RUNTIMES, ids=lambda resource: resource.plural)
 def test_too_large_runtime_is_unknown_and_not_cached(resource):
     cache = Cache(resource)
 
@@ -126,7 +123,7 @@ def test_total_size_of_runtimes_in_a_namespace_is_limited():
     assert cache.store.get(("other", "runtime")) is not UNKNOWN
 
 
-@pytest.mark.parametrize("resource", RUNTIMES, ids=lambda each: each.plural)
+@pytest.mark.parametrize("resource", RUNTIMES, ids=lambda resource: resource.plural)
 def test_total_size_of_runtimes_is_limited(resource):
     cache = Cache(resource)
 

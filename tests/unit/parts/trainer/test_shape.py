@@ -10,6 +10,8 @@ from webhook.parts.trainer.shape import of_runtime, of_train_job
 
 WORKERS = "spec.mpiReplicaSpecs[Worker]"
 LAUNCHERS = "spec.mpiReplicaSpecs[Launcher]"
+FIRST = "template.spec.containers[0]"
+JOBS = "spec.template.spec.replicatedJobs"
 PATCHED = "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template"
 
 
@@ -26,7 +28,6 @@ def main_container(job, base, role):
     ("numbers", "as_node", "workers"),
     [
         ({}, True, 1),
-        ({"numNodes": 1}, True, 1),
         ({"numNodes": 3}, True, 2),
         ({"numNodes": 3}, False, 3),
         ({"numNodes": 0}, True, 1),
@@ -73,23 +74,15 @@ def test_slots_are_the_number_of_gpus_in_the_runtime():
 
 
 def test_fields_of_trainer_are_merged_into_the_pods_that_get_them():
-    job = train_job(
-        image="registry.example.com/own:1",
-        command=["mpirun"],
-        args=["train"],
-        env=[{"name": "A", "value": "b"}],
-        resourcesPerNode={"limits": {"cpu": 4}},
-    )
+    of_launcher = {"image": "registry.example.com/own:1", "command": ["mpirun"], "args": ["train"]}
+    of_both = {"env": [{"name": "A", "value": "b"}]}
+    limits = {"limits": {"cpu": 4}}
+    job = train_job(**of_launcher, **of_both, resourcesPerNode=limits)
     launcher, worker = (main_container(job, runtime(), role) for role in ("Launcher", "Worker"))
 
-    assert (launcher["image"], launcher["command"], launcher["args"]) == (
-        "registry.example.com/own:1",
-        ["mpirun"],
-        ["train"],
-    )
+    assert launcher.items() >= {**of_launcher, **of_both, "resources": limits}.items()
+    assert worker.items() >= {**of_both, "resources": limits}.items()
     assert (worker["image"], worker["command"]) == ("registry.example.com/deepspeed:1.0", ["/usr/sbin/sshd"])
-    assert launcher["env"] == worker["env"] == [{"name": "A", "value": "b"}]
-    assert launcher["resources"] == worker["resources"] == {"limits": {"cpu": 4}}
 
 
 def test_only_the_launcher_gets_the_resources_if_it_is_not_a_node():
@@ -106,21 +99,15 @@ def test_only_the_launcher_gets_the_resources_if_it_is_not_a_node():
         ("spec.slotsPerWorker", "spec.trainer.numProcPerNode"),
         ("spec.runPolicy.suspend", "spec.suspend"),
         ("metadata.labels[a.b/c]", "metadata.labels[a.b/c]"),
-        (f"{LAUNCHERS}.template.spec.containers[0].image", "spec.trainer.image"),
-        (
-            f"{WORKERS}.template.spec.containers[0].resources.limits[nvidia.com/gpu]",
-            "spec.trainer.resourcesPerNode.limits[nvidia.com/gpu]",
-        ),
+        (f"{LAUNCHERS}.{FIRST}.image", "spec.trainer.image"),
+        (f"{WORKERS}.{FIRST}.resources.limits[nvidia.com/gpu]", "spec.trainer.resourcesPerNode.limits[nvidia.com/gpu]"),
         (f"{WORKERS}.template.spec.containers", "spec.trainer.resourcesPerNode"),
-        (f"{LAUNCHERS}.template.spec.containers[0].env[0].name", "spec.trainer.env[0].name"),
+        (f"{LAUNCHERS}.{FIRST}.env[0].name", "spec.trainer.env[0].name"),
     ],
 )
 def test_path_in_the_mpijob_is_translated_to_the_train_job(path, place):
-    job = train_job(
-        image="registry.example.com/own:1",
-        env=[{"name": "A"}],
-        resourcesPerNode={"limits": {"nvidia.com/gpu": 4}},
-    )
+    resources = {"limits": {"nvidia.com/gpu": 4}}
+    job = train_job(image="registry.example.com/own:1", env=[{"name": "A"}], resourcesPerNode=resources)
 
     assert shaped(job, runtime())[0].places.shown(path) == (place, "")
 
@@ -129,16 +116,10 @@ def test_path_in_the_mpijob_is_translated_to_the_train_job(path, place):
     ("path", "place"),
     [
         ("spec.sshAuthMountPath", "spec.mlPolicy.mpi.sshAuthMountPath"),
-        ("spec.mpiReplicaSpecs", "spec.template.spec.replicatedJobs"),
-        (WORKERS, "spec.template.spec.replicatedJobs[0]"),
-        (
-            f"{LAUNCHERS}.template.spec.containers[0].resources.limits[memory]",
-            "spec.template.spec.replicatedJobs[1].template.spec.template.spec.containers[0].resources.limits[memory]",
-        ),
-        (
-            f"{WORKERS}.template.spec.volumes[0]",
-            "spec.template.spec.replicatedJobs[0].template.spec.template.spec.volumes[0]",
-        ),
+        ("spec.mpiReplicaSpecs", JOBS),
+        (WORKERS, f"{JOBS}[0]"),
+        (f"{LAUNCHERS}.{FIRST}.resources.limits[memory]", f"{JOBS}[1].template.spec.{FIRST}.resources.limits[memory]"),
+        (f"{WORKERS}.template.spec.volumes[0]", f"{JOBS}[0].template.spec.template.spec.volumes[0]"),
     ],
 )
 def test_path_in_the_mpijob_is_translated_to_the_runtime(path, place):
@@ -156,7 +137,7 @@ def test_container_of_the_training_becomes_the_first_container():
     shape, spec = shaped(train_job(resourcesPerNode={"limits": {"cpu": 1}}), base)
     containers = spec["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
 
-    assert [each["name"] for each in containers] == ["node", "sidecar"]
+    assert [container["name"] for container in containers] == ["node", "sidecar"]
     assert shape.places.of(f"{WORKERS}.template.spec.containers[1].image").path.endswith("spec.containers[0].image")
     assert shape.places.of(f"{WORKERS}.template.spec.containers[0].image").path.endswith("spec.containers[1].image")
     assert shape.places.of(f"{WORKERS}.template.spec.containers[0].resources").path == "spec.trainer.resourcesPerNode"
@@ -179,7 +160,7 @@ def test_patch_is_merged_and_its_paths_are_translated():
 
     assert pod["nodeSelector"] == {"pool": "a", "gpu": "h100"}
     assert pod["tolerations"] == [{"key": "new"}]
-    assert [each["name"] for each in pod["volumes"]][:2] == ["data", "more"]
+    assert [volume["name"] for volume in pod["volumes"]][:2] == ["data", "more"]
     assert pod["containers"][0]["volumeMounts"] == [{"name": "more", "mountPath": "/more"}]
     assert pod["containers"][0]["image"] == "registry.example.com/deepspeed:1.0"
     for path, place in {
@@ -193,10 +174,8 @@ def test_patch_is_merged_and_its_paths_are_translated():
 
 
 def test_patch_with_the_label_of_the_trainer_gives_a_replicated_job_the_trainers_image():
-    job = train_job(
-        image="registry.example.com/own:1",
-        patches=[patch("node", {}, labels={"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"})],
-    )
+    label = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+    job = train_job(image="registry.example.com/own:1", patches=[patch("node", {}, labels=label)])
 
     assert main_container(job, runtime(), "Worker")["image"] == "registry.example.com/own:1"
 
@@ -250,5 +229,7 @@ def test_field_names_and_numbers_in_messages_are_translated(text, translated):
 
 
 def test_numbers_in_messages_are_unchanged_if_the_launcher_is_not_a_node():
-    assert of_runtime(runtime(runLauncherAsNode=False)).places.worded("Set replicas to 3.") == "Set numNodes to 3."
-    assert of_runtime(runtime(runLauncherAsNode=False)).places.worded("Use 1 worker.") == "Use 1 node."
+    places = of_runtime(runtime(runLauncherAsNode=False)).places
+
+    assert places.worded("Set replicas to 3.") == "Set numNodes to 3."
+    assert places.worded("Use 1 worker.") == "Use 1 node."

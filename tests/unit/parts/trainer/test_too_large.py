@@ -3,7 +3,6 @@
 They are rejected before the job's patches are merged into its runtime.
 """
 
-import copy
 from typing import Any
 
 import pytest
@@ -21,8 +20,6 @@ UNREAD = {**train_job(), "x": [[]] * 60_000}
 
 
 class WithKueue(Runtimes):
-    """Runtimes in a cluster with Kueue."""
-
     def all(self, resource: Any) -> Any:
         return Snapshot([config()]).all(resource)
 
@@ -35,45 +32,41 @@ def with_jobs(count: int, **job: Any) -> Manifest:
     return manifest
 
 
-def template(pod: Manifest, **metadata: Any) -> Manifest:
+def template(spec: Manifest) -> Manifest:
     """The template of a replicated job with this pod spec."""
-    return {"template": {"spec": {"template": {"metadata": metadata, "spec": pod}}}}
+    return {"template": {"spec": {"template": {"spec": spec}}}}
 
 
-def one(**container: Any) -> Manifest:
-    """A pod spec with one container."""
+def pod(**container: Any) -> Manifest:
     return {"containers": [{"name": "c", "image": "registry.example.com/a:latest", **container}]}
 
 
-def patched(*entries: tuple[str, Manifest], patches: int = 1) -> Manifest:
-    """A TrainJob with `patches` equal patches, each with these pod specs of replicated jobs."""
-    inner = [{"name": name, "template": {"spec": {"template": {"spec": pod}}}} for name, pod in entries]
-    one = patch("node", {})
-    one["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"] = inner
-    return train_job(patches=[copy.deepcopy(one) for _ in range(patches)])
-
-
-def env(count: int) -> list[Manifest]:
-    return [{"name": f"E{number}", "value": "v"} for number in range(count)]
+def patched(**specs: Manifest) -> Manifest:
+    """A TrainJob with a patch for the pods of these replicated jobs."""
+    patched = patch("node", {})
+    jobs = [{"name": name, **template(spec)} for name, spec in specs.items()]
+    patched["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"] = jobs
+    return train_job(patches=[patched])
 
 
 def test_other_pods_with_too_many_bytes_are_rejected() -> None:
     words = ["x" * 100_000, "y" * 31_000]
-    most, more = with_jobs(1, **template(one(args=words * 2))), with_jobs(2, **template(one(args=words)))
+    most, more = with_jobs(1, **template(pod(args=words * 2))), with_jobs(2, **template(pod(args=words)))
     assert "at most 262,144" not in str(refused(decide(most)))
     ((path, message, fix, rule),) = refused(decide(more))
     assert (path, fix, rule) == (IN_RUNTIME, FIX, "job-size")
     assert message.endswith("bytes of other pods than launcher and nodes, at most 262,144")
-    patching = [("x0", {"nodeSelector": {"a": "b" * 200_000}}), ("x1", {"nodeSelector": {"a": "b" * 200_000}})]
-    ((path, again, *_),) = refused(decide(patched(*patching), with_jobs(2)))
+    large = {"nodeSelector": {"a": "b" * 200_000}}
+    ((path, message, *_),) = refused(decide(patched(x0=large, x1=large), with_jobs(2)))
     assert path == "spec.runtimePatches"
-    assert again.endswith("at most 262,144")
+    assert message.endswith("at most 262,144")
 
 
 def test_patch_with_too_many_values_is_rejected() -> None:
-    assert decide(train_job(env=env(2000)), runtime()).allowed
+    env = [{"name": f"E{number}", "value": "v"} for number in range(2000)]
+    assert decide(train_job(env=env), runtime()).allowed
     message = "too large to judge: more than 50,000 values to merge into the runtime"
-    job = patched(("node", {"nodeSelector": {f"k{number}": "v" for number in range(50_000)}}))
+    job = patched(node={"nodeSelector": {f"k{number}": "v" for number in range(50_000)}})
     assert refused(decide(job, runtime())) == [("spec", message, FIX, "job-size")]
 
 
@@ -98,7 +91,9 @@ def test_large_objects_without_mpi_are_skipped() -> None:
     assert decide({**UNREAD, "spec": []}, runtime()).skipped == too_large.TOO_LARGE
 
 
-@pytest.mark.parametrize("manifest", [train_job(), runtime(), runtime(kinds.RUNTIME)], ids=lambda each: each["kind"])
+@pytest.mark.parametrize(
+    "manifest", [train_job(), runtime(), runtime(kinds.RUNTIME)], ids=lambda manifest: manifest["kind"]
+)
 def test_object_too_large_for_the_api_server_is_rejected_without_decoding(manifest: Manifest) -> None:
     for more, message in (([[]] * 60_000, "mappings and lists, at most 20,000"), ("x" * 1_600_000, "bytes, at most")):
         ((path, text, _, rule),) = refused(decide({**manifest, "x": more}, runtime()))
@@ -107,7 +102,7 @@ def test_object_too_large_for_the_api_server_is_rejected_without_decoding(manife
 
 
 class TestUpdates:
-    @pytest.mark.parametrize("stored", [UNREAD, {**runtime(), "x": [[]] * 60_000}], ids=lambda each: each["kind"])
+    @pytest.mark.parametrize("stored", [UNREAD, {**runtime(), "x": [[]] * 60_000}], ids=lambda stored: stored["kind"])
     def test_too_large_object_may_lose_finalizers_but_not_get_labels(self, stored: Manifest) -> None:
         released = {**stored, "metadata": {**stored["metadata"], "finalizers": []}}
         decision = decide(released, runtime(), old=stored)
@@ -129,9 +124,8 @@ class TestUpdates:
 
     def test_too_large_job_may_become_small_enough(self) -> None:
         assert decide(train_job(), runtime(), old=UNREAD).allowed
-        assert [rule for *_, rule in refused(decide(train_job(numNodes=300), runtime(), old=UNREAD))] == [
-            "worker-count"
-        ]
+        rejected = refused(decide(train_job(numNodes=300), runtime(), old=UNREAD))
+        assert [rule for *_, rule in rejected] == ["worker-count"]
 
     def test_job_may_not_become_too_large(self) -> None:
         grown = {**UNREAD, "spec": {**UNREAD["spec"], "trainer": {"args": ["a"]}}}
@@ -143,5 +137,5 @@ class TestUpdates:
 
 
 def test_long_paths_of_merged_values_are_rejected() -> None:
-    job = patched(("node", {"k" * 300_000: {f"{n}": {} for n in range(40_000)}}))
+    job = patched(node={"k" * 300_000: {f"{n}": {} for n in range(40_000)}})
     assert [rule for *_, rule in refused(decide(job, runtime()))] == ["job-size"]

@@ -6,8 +6,8 @@ from tests.support.stuck.real_logs import ALL, LOGS, SCENARIOS
 from webhook.parts.why.causes import logs
 
 
-def test_each_message_has_a_name_of_its_own() -> None:
-    names = [each.id for each in logs.messages()]
+def test_each_message_has_a_different_name() -> None:
+    names = [message.id for message in logs.messages()]
     assert len(names) == len({*names})
 
 
@@ -23,6 +23,7 @@ def box(code: int, ended: str) -> str:
 
 KILLED = "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n"
 ABORTED = KILLED.replace("9 (Killed)", "6 (Aborted)")
+TORCHRUN = "E1126 10:00:00.0 1 api.py:869] failed (exitcode: -9) local_rank: 0 (pid: 30) of binary: /usr/bin/python3\n"
 LOCAL_ONLY = (
     "[WARNING] [runner.py:202:fetch_hostfile] Unable to find hostfile, will proceed with training with local resources "
     "only.\n"
@@ -97,9 +98,6 @@ SEVERAL: dict[tuple[str, str], dict[str, str]] = {
             f"{PEER_OF_NCCL}[rank0]: Traceback (most recent call last):\n[rank0]:   x\n"
             "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried\n"
         ),
-        "the GPU's memory in a traceback": (
-            "Traceback (most recent call last):\n  x\ntorch.OutOfMemoryError: CUDA out of memory.\n"
-        ),
     },
     ("shared-memory", "/dev/shm is too small"): {
         "NCCL, shared memory": (
@@ -139,10 +137,7 @@ SEVERAL: dict[tuple[str, str], dict[str, str]] = {
         ),
     },
     ("rank-killed", "a rank was killed on a worker (signal 9), most likely for memory"): {
-        "torchrun, a killed rank": (
-            "E1126 10:00:00.0 1 api.py:869] failed (exitcode: -9) local_rank: 0 (pid: 30) of binary: /usr/bin/python3\n"
-            "Traceback (most recent call last):\n  x\nerrors.ChildFailedError: \n"
-        ),
+        "torchrun, a killed rank": (f"{TORCHRUN}Traceback (most recent call last):\n  x\nerrors.ChildFailedError: \n"),
         "bash, a killed rank": (
             "run.sh: line 2:    31 Killed\nmpirun detected that one or more processes exited with non-zero status:\n\n"
             "  Process name: [[1,1],1]\n  Exit code:    137\n"
@@ -304,12 +299,6 @@ TABLE = {
         "no-daemon",
         "mpirun could not start its daemon on a worker",
     ),
-    "a rank that gets SIGTERM": (
-        "mpirun noticed that process rank 2 with PID 31 on node w-0 exited on signal 15 (Terminated).\n",
-        "rank-terminated",
-        "a rank on w-0 got SIGTERM from outside (signal 15): its pod was deleted, evicted or preempted, or its time "
-        "was over",
-    ),
     "mpirun's own library": (
         "mpirun: error while loading shared libraries: libopen-rte.so.40: cannot open shared object file: No such file "
         "or directory\n",
@@ -327,11 +316,6 @@ TABLE = {
         "/etc/mpi/discover_hosts.sh. Exit code: 127\n",
         "no-discovery",
         "horovodrun lists the workers by /etc/mpi/discover_hosts.sh, which ended with exit code 127",
-    ),
-    "MPICH, a rank that was killed for memory or by mpirun": (
-        box(9, "Killed (signal 9)"),
-        "rank-ended",
-        "a rank on w-0 was killed (signal 9): for memory, or by mpirun since another rank or worker failed first",
     ),
     "MPICH, an abort, and the named rank was killed by mpirun": (
         box(9, "Terminated (signal 15)"),
@@ -377,8 +361,8 @@ RECORDED = [(name, release) for name, scenario in SCENARIOS.items() for release 
 
 @pytest.mark.parametrize(("name", "release"), RECORDED)
 def test_recorded_logs_are_recognised(name: str, release: str) -> None:
-    found = logs.find((LOGS / f"{name}.{release}.log").read_text())
-    assert (found.id if found else "") == SCENARIOS[name].cause_of(release)
+    message = logs.find((LOGS / f"{name}.{release}.log").read_text())
+    assert (message.id if message else "") == SCENARIOS[name].cause_of(release)
 
 
 def test_every_recorded_log_belongs_to_a_scenario() -> None:
@@ -389,11 +373,6 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
     ("name", "text"),
     [
         ("killed.openmpi-4", "a rank was killed on train-worker-1 (signal 9), most likely for memory"),
-        (
-            "killed.mpich",
-            "a rank on train-worker-1.train.team-a.svc was killed (signal 9): for memory, or by mpirun since another "
-            "rank or worker failed first",
-        ),
         (
             "killed.intel",
             "a rank on train-worker-1.train.team-a.svc was killed (signal 9): for memory, or by mpirun since another "
@@ -409,7 +388,6 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
             "a rank crashed on train-worker-1: signal 11 (Segmentation fault); before that Python raised: "
             "FileNotFoundError: [Errno 2] No such file or directory: '/data/cache.bin'",
         ),
-        ("segfault.openmpi-5", "a rank crashed on train-worker-1: signal 11 (Segmentation fault)"),
         (
             "segfault-of-several.intel",
             "a rank crashed on train-worker-1.train.team-a.svc: KILLED BY SIGNAL: 11 (Segmentation fault)",
@@ -421,12 +399,10 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
             "crashed",
         ),
         ("no-program.openmpi-4", "the program nosuch does not exist on a worker, or cannot be executed"),
-        ("exec-format.openmpi-5", "the program /etc/hosts does not exist on a worker, or cannot be executed"),
         ("wrong-hostfile-hydra.intel", "mpirun cannot open the hostfile /etc/mpi/hosts"),
         ("option-of-open-mpi.mpich", "mpirun has no option allow-run-as-root"),
         ("option-of-hydra.openmpi-5", "mpirun has no option --genv"),
         ("slots.openmpi-5", "the hostfile has too few slots for 4 ranks, in total or on one worker"),
-        ("no-name.openmpi-4", "the launcher found no address for train-worker-7"),
         (
             "no-daemon-path.openmpi-4",
             "ssh found no orted on a worker, since a login by ssh has a different PATH than the image",
@@ -438,9 +414,9 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
     ],
 )
 def test_recorded_log_gives_this_text(name: str, text: str) -> None:
-    found = logs.find((LOGS / f"{name}.log").read_text())
-    assert found is not None
-    assert found.text == text
+    message = logs.find((LOGS / f"{name}.log").read_text())
+    assert message is not None
+    assert message.text == text
 
 
 @pytest.mark.parametrize("case", TABLE)
@@ -452,7 +428,6 @@ def test_messages_from_issue_threads_are_recognised(case: str) -> None:
     assert message.fix or message.early
 
 
-TORCHRUN = "E1126 10:00:00.0 1 api.py:869] failed (exitcode: -9) local_rank: 0 (pid: 30) of binary: /usr/bin/python3\n"
 ENDED = {
     **{
         f"{name}.{release}": ((LOGS / f"{name}.{release}.log").read_text(), SCENARIOS[name].cause_of(release))
@@ -487,7 +462,6 @@ RAISES = "Traceback (most recent call last):\nValueError: loss is nan\n"
     [
         "",
         "epoch 1\n",
-        "Permission denied: '/data'\n",
         "no space left on device\n",
         "Permission denied (\npublickey\n)\n",
         "git@github.com: Permission denied (publickey).\nfatal: Could not read from remote repository.\n",
@@ -499,7 +473,6 @@ RAISES = "Traceback (most recent call last):\nValueError: loss is nan\n"
         "NCCL INFO Call to connect returned Connection refused, retrying\n",
         f"ssh: Could not resolve hostname w-0: no name\nall workers up\nepoch 1\n{RAISES}",
         f"Connection closed by 10.0.0.3 port 22\nepoch 1\n{RAISES}",
-        f"CUDA out of memory, retrying with batch 16\nstep 1\n{RAISES}",
         f"{RAISES}terminate called without an active exception\n",
         f"{RAISES}terminate called after throwing an instance of 'c10::Error'\n  what():  no\n",
         f"{RAISES}{box(9, 'Killed (signal 9)')}",
@@ -590,8 +563,7 @@ def test_exception_that_ended_the_program_is_found(case: str) -> None:
         ("the disk is full\n", "the disk is full"),
         ("Traceback (most recent call last):\n  x\nRuntimeError: NCCL error\n", ""),
         (
-            "E1112 10:00:01.000 123 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) "
-            "local_rank: 0 (pid: 31) of binary: /usr/bin/python\nTraceback (most recent call last):\n  x\n"
+            f"{TORCHRUN.replace('-9', '1')}Traceback (most recent call last):\n  x\n"
             f"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n{'=' * 60}\ntrain.py FAILED\n"
             f"{'-' * 60}\nFailures:\n  <NO_OTHER_FAILURES>\n{'-' * 60}\nRoot Cause (first observed failure):\n[0]:\n"
             f"  exitcode  : 1 (pid: 31)\n{'=' * 60}\n",
@@ -661,8 +633,8 @@ def test_error_shortly_before_the_last_line_is_found(log: str, last: str, error:
 
 
 def test_last_line_is_mpi_aborts_if_the_program_wrote_no_output() -> None:
-    found = logs.last((LOGS / "abort.openmpi-4.log").read_text())
-    assert found == "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD"
+    last = logs.last((LOGS / "abort.openmpi-4.log").read_text())
+    assert last == "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD"
 
 
 def test_last_line_is_without_separators() -> None:
