@@ -10,13 +10,16 @@ GPU = Taint("gpu", "yes", "NoSchedule")
     ("toleration", "expected"),
     [
         (Toleration("gpu", "Exists"), True),
+        (Toleration("gpu", "Exists", effect="NoSchedule"), True),
         (Toleration("gpu", "Exists", effect="NoExecute"), False),
         (Toleration("gpu", "Equal", "yes"), True),
         (Toleration("gpu", None, "yes"), True),
+        (Toleration("gpu", "", "yes", ""), True),
         (Toleration("gpu", None, "no"), False),
         (Toleration("gpu"), False),
         (Toleration("other", "Exists"), False),
         (Toleration(None, "Exists"), True),
+        (Toleration("", "Exists", effect="NoSchedule"), True),
         (Toleration("gpu", "Gt", "1"), True),
     ],
 )
