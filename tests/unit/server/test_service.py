@@ -152,13 +152,13 @@ def test_contradiction_between_policies_is_reported(tmp_path):
         connection = service.connect()
         assert connection.post("/validate-mpijob", jobs.body(jobs.GOOD)).status == 200
         connection.close()
-        told = service.ops("/readyz")
-    assert '" is left out where it contradicts another: min (3) is above max (2)' in told
+        report = service.ops("/readyz")
+    assert '" is left out where it contradicts another: min (3) is above max (2)' in report
 
 
 async def test_controllers_are_notified_when_the_content_of_policies_changes(monkeypatch):
     """Policies are also read again after each lost watch. Controllers check every job only if the content changed."""
-    told = []
+    notifications = []
 
     class Stub:
         """Has every attribute and accepts every call."""
@@ -176,19 +176,19 @@ async def test_controllers_are_notified_when_the_content_of_policies_changes(mon
 
     @asynccontextmanager
     async def linked(*_, apply, **__):
-        found = Stub()
-        found.apply = apply
-        yield found
+        link = Stub()
+        link.apply = apply
+        yield link
 
     async def controllers(*_):
-        return [lambda: told.append("changed")]
+        return [lambda: notifications.append("changed")]
 
     monkeypatch.setattr(service_module, "linked", linked)
     monkeypatch.setattr(service_module, "start_controllers", controllers)
     async with AsyncExitStack() as stack:
         link = await service_module._follow_cluster(stack, Stub(), ())
-        one, two = "rules: {worker-count: {max: 3}}", "rules: {worker-count: {max: 4}}"
-        for texts in ([], [one], [one], [one, two], [one, two], [two], []):
+        first, second = "rules: {worker-count: {max: 3}}", "rules: {worker-count: {max: 4}}"
+        for texts in ([], [first], [first], [first, second], [first, second], [second], []):
             loaded = Loaded()
             link.apply(PolicySet([layer("p", text) for text in texts]), loaded)
-    assert len(told) == 4
+    assert len(notifications) == 4
