@@ -102,8 +102,8 @@ def test_containers_with_accelerators_are_found_in_order() -> None:
         },
         PodTemplate,
     )
-    found = containers_with_devices(template)
-    assert [(place, container.name) for place, container in found] == [
+    containers = containers_with_devices(template)
+    assert [(place, container.name) for place, container in containers] == [
         ("spec.containers[2]", "by-request"),
         ("spec.containers[3]", "by-limit"),
         ("spec.initContainers[0]", "first"),

@@ -31,6 +31,10 @@ def test_matches(selector: object, labels: dict[str, str], expected: bool) -> No
     assert Selector.parse(selector).matches(labels) is expected
 
 
+NO_TEXT = "must be the value of a label, as text: numbers, true and false need quotes"
+NO_OPERATOR = "must be one of In, NotIn, Exists, DoesNotExist"
+
+
 @pytest.mark.parametrize(
     ("selector", "path", "message"),
     [
@@ -40,11 +44,7 @@ def test_matches(selector: object, labels: dict[str, str], expected: bool) -> No
         ({"matchLabels": []}, "matchLabels", "must be a mapping"),
         ({"matchLabels": {1: "1"}}, "matchLabels", "must be the key of a label, as text"),
         ({"matchLabels": {"-a": "1"}}, "matchLabels", "the label key must start and end with a letter or a digit"),
-        (
-            {"matchLabels": {"example.com/a": True}},
-            "matchLabels[example.com/a]",
-            "must be the value of a label, as text: numbers, true and false need quotes",
-        ),
+        ({"matchLabels": {"example.com/a": True}}, "matchLabels[example.com/a]", NO_TEXT),
         (
             {"matchLabels": {"a": "b c"}},
             "matchLabels[a]",
@@ -58,10 +58,10 @@ def test_matches(selector: object, labels: dict[str, str], expected: bool) -> No
             'unknown field "op", use one of key, operator, values',
         ),
         ({"matchExpressions": [{}]}, "matchExpressions[0].key", "must be the key of a label, as text"),
-        (expression("a", "Gt", "1"), "matchExpressions[0].operator", "must be one of In, NotIn, Exists, DoesNotExist"),
+        (expression("a", "Gt", "1"), "matchExpressions[0].operator", NO_OPERATOR),
         (expression("a", "in", "1"), "matchExpressions[0].operator", "must be In"),
         (expression("a", "Exist"), "matchExpressions[0].operator", "must be Exists"),
-        (expression("a", {}), "matchExpressions[0].operator", "must be one of In, NotIn, Exists, DoesNotExist"),
+        (expression("a", {}), "matchExpressions[0].operator", NO_OPERATOR),
         (expression("a", "NotIn"), "matchExpressions[0].values", "operator NotIn needs at least one value"),
         (
             expression("a", "DoesNotExist", "1"),
@@ -73,11 +73,7 @@ def test_matches(selector: object, labels: dict[str, str], expected: bool) -> No
             "matchExpressions[0].values",
             "must be a list",
         ),
-        (
-            expression("a", "In", "1", 2),
-            "matchExpressions[0].values[1]",
-            "must be the value of a label, as text: numbers, true and false need quotes",
-        ),
+        (expression("a", "In", "1", 2), "matchExpressions[0].values[1]", NO_TEXT),
     ],
 )
 def test_fault_has_its_path(selector: object, path: str, message: str) -> None:

@@ -112,7 +112,7 @@ def test_generated_name_fills_a_label() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "expected"),
+    ("name", "names", "expected"),
     [
         ("datset", ["dataset", "data", "x"], "dataset"),
         ("data", ["team-a-training-data-2026", "zzz"], "team-a-training-data-2026"),
@@ -125,8 +125,8 @@ def test_generated_name_fills_a_label() -> None:
         ("db", ["dbs"], "dbs"),
     ],
 )
-def test_similar_name_is_found(name: str, known: list[str], expected: str | None) -> None:
-    assert closest_name(name, known) == expected
+def test_similar_name_is_found(name: str, names: list[str], expected: str | None) -> None:
+    assert closest_name(name, names) == expected
 
 
 def test_only_some_of_many_names_are_compared() -> None:
@@ -136,6 +136,6 @@ def test_only_some_of_many_names_are_compared() -> None:
 
 @pytest.mark.timeout(20)
 def test_most_similar_of_many_names_is_found() -> None:
-    known = [f"resnet-data-{number:04}" for number in range(2000)]
-    assert closest_name("resnet-data-1234x", known) == "resnet-data-1234"
-    assert closest_name("x" * 1_000_000, known) is None
+    datasets = [f"resnet-data-{number:04}" for number in range(2000)]
+    assert closest_name("resnet-data-1234x", datasets) == "resnet-data-1234"
+    assert closest_name("x" * 1_000_000, datasets) is None
