@@ -79,9 +79,7 @@ def test_certificate_for_all_addresses_names_this_host():
 
 def test_policy_from_a_file_is_used(tmp_path):
     policy = tmp_path / "policy.yaml"
-    policy.write_text(
-        "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nrules: {worker-count: {min: 9}}\n"
-    )
+    policy.write_text(f"{HEADER}rules: {{worker-count: {{min: 9}}}}\n")
     with live(policy=policy) as service:
         assert "at least 9 required" in service.post("/validate-mpijob", GOOD).answer["status"]["message"]
 
@@ -95,7 +93,7 @@ def test_validators_of_policies_are_built_at_the_start(monkeypatch):
 
 def test_invalid_policy_file_prevents_the_start(tmp_path):
     policy = tmp_path / "policy.yaml"
-    policy.write_text("apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nmode: never\n")
+    policy.write_text(f"{HEADER}mode: never\n")
     problem = refused(policy=policy)
     assert problem.startswith(f"the policy {policy} cannot be used:\n")
     assert "mode: " in problem
@@ -149,9 +147,7 @@ def test_contradiction_between_policies_is_reported(tmp_path):
         f"{HEADER}rules: {{gpus: {{max: 2}}}}\n---\n{HEADER}priority: 1\nrules: {{gpus: {{min: 3}}}}\n"
     )
     with live(policy=file) as service:
-        connection = service.connect()
-        assert connection.post("/validate-mpijob", jobs.body(jobs.GOOD)).status == 200
-        connection.close()
+        assert service.post("/validate-mpijob", GOOD).status == 200
         report = service.ops("/readyz")
     assert '" is left out where it contradicts another: min (3) is above max (2)' in report
 

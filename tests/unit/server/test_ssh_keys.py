@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from tests.support import jobs, strategies
 from tests.support.live_service import live
+from tests.support.policies import HEADER
 from tests.support.secret_reviews import OPERATORS, body, is_pair, keys_of, patch_of, patched, secret
 from webhook.controllers.ssh import pool
 
 PATH = "/mutate-ssh-secret"
-POLICY = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nsshKeys: {}\n"
+POLICY = HEADER + "sshKeys: {}\n"
 
 
 @pytest.fixture(scope="module")
