@@ -38,6 +38,7 @@ def test_valid(problem, texts) -> None:
         (LABEL_23, "a\n", 'contains the character U+000A; allowed are lower case letters, digits and "-"'),
         (LABEL_23, "a\uff15", 'contains the character U+FF15; allowed are lower case letters, digits and "-"'),
         (LABEL_23, "\u0663", 'contains the character U+0663; allowed are lower case letters, digits and "-"'),
+        (SUBDOMAIN, "a_b", 'contains "_"; allowed are lower case letters, digits, "-" and "."'),
         (SUBDOMAIN, "a" * 254, "has 254 characters, at most 253 are allowed"),
         *[
             (
