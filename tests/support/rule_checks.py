@@ -10,7 +10,7 @@ from tests.support.policies import HEADER
 from webhook.admission.decision import Decision
 from webhook.admission.limits import MAX_WARNING_CHARACTERS
 from webhook.admission.messages import Finding
-from webhook.admission.pipelines import load_policy, validate
+from webhook.admission.pipelines import Policy, load_policy, validate
 from webhook.api import mpijob
 from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.kit.context import Context
@@ -61,19 +61,19 @@ def run(
 
 def decide(
     job: Any,
-    policy: str = "",
+    policy: str | Policy = "",
     *,
     view: ClusterView | None = None,
     granted: Mapping[str, bool] | None = None,
+    today: date = date.min,
     **sent: Any,
 ) -> Decision:
-    """The decision of all rules on a whole job. `policy` is a policy document without its first lines.
+    """The decision of all rules on a whole job. `policy` may be a policy document without its first lines.
 
     `granted` are the exemptions of the user, `sent` other fields of the request.
     """
-    about = {} if granted is None else {"granted": granted}
-    rules = load_policy(HEADER + policy)
-    return validate(request(job, **sent), policy=rules, view=view or NothingKnown(), today=date.min, **about)
+    rules = load_policy(HEADER + policy) if isinstance(policy, str) else policy
+    return validate(request(job, **sent), policy=rules, view=view or NothingKnown(), today=today, granted=granted)
 
 
 def defaulted(job: Any) -> mpijob.MPIJob:

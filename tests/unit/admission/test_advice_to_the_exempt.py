@@ -4,11 +4,9 @@ from datetime import date
 
 import pytest
 
-from tests.support.jobs import changed, request
-from tests.support.policies import HEADER
+from tests.support.jobs import changed
 from tests.support.quota_objects import cluster, quota
-from webhook.admission import pipelines
-from webhook.admission.pipelines import load_policy
+from tests.support.rule_checks import decide
 
 RULES = "rules: {worker-count: {min: 4}}"
 EXEMPTION = "exemptions: [{rules: [worker-count], namespaces: [team-a], reason: a trial, expires: 2026-01-31}]"
@@ -19,15 +17,9 @@ FITS = "Reduce worker count to 3 (6 GPUs total)"
 def advice(policy: str, *, granted: dict[str, bool] | None = None, day: int = 1, asks: bool = False) -> str:
     """The fix for a job with four workers of two GPUs each, under this policy and a quota of seven GPUs."""
     job = changed({"metadata.annotations": ASKED if asks else {}, "metadata.namespace": "team-a"})
-    decision = pipelines.validate(
-        request(job),
-        policy=load_policy(f"{HEADER}{policy}\n"),
-        view=cluster(quota({"requests.nvidia.com/gpu": 7})),
-        today=date(2026, 1, day),
-        granted=granted,
-    )
-    (found,) = decision.denied
-    return found.violation.fix
+    view = cluster(quota({"requests.nvidia.com/gpu": 7}))
+    (finding,) = decide(job, policy, view=view, today=date(2026, 1, day), granted=granted).denied
+    return finding.violation.fix
 
 
 def test_suggested_fix_respects_the_limits_of_rules() -> None:

@@ -32,11 +32,11 @@ def warnings(changes: dict[str, Any]) -> list[str]:
     ],
 )  # fmt: skip
 def test_invalid_name_or_quantity_is_a_warning(changes: dict[str, Any], expected: str | None) -> None:
-    (found,) = warnings(changes)
+    (warning,) = warnings(changes)
     if expected is not None:
         advice = "Use lower case letters, digits and -, a letter first."
-        assert found == f"{expected.format(advice)} [upstream-contract]"
-    assert len(found) <= 120
+        assert warning == f"{expected.format(advice)} [upstream-contract]"
+    assert len(warning) <= 120
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_invalid_name_or_quantity_is_a_warning(changes: dict[str, Any], expected
     ],
 )
 def test_invalid_label_or_annotation_is_a_warning(changes: dict[str, Any], expected: str | None) -> None:
-    found = warnings(changes)
-    assert expected is None or found == [expected]
-    assert found
-    assert all(len(each) <= 120 for each in found)
+    reported = warnings(changes)
+    assert expected is None or reported == [expected]
+    assert reported
+    assert all(len(each) <= 120 for each in reported)
 
 
 @pytest.mark.parametrize(

@@ -38,15 +38,7 @@ BELOW_HEADER = [
         "rules: {job-timeout: {«max: 72→max: 72h»}}",
         "line 3: rules.job-timeout.max: is not a duration; accepted: 72h, 7d or null (it is 72)",
     ),
-    (
-        "injections: {job-timeout: {default: «7 days→7d»}}",
-        'line 3: injections.job-timeout.default: is not a duration; accepted: 72h, 7d or null (it is "7 days")',
-    ),
     ("rules: {«gpu:→gpus:» {max: 4}}", "line 3: rules.gpu: is not a setting; did you mean gpus?"),
-    (
-        "rules: {worker-count: {«maximum→max»: 4}}",
-        "line 3: rules.worker-count.maximum: is not a setting; did you mean max?",
-    ),
     (
         "rules: {gpus: {action: «refuse→deny»}}",
         'line 3: rules.gpus.action: must be deny, warn, audit or off (it is "refuse")',
@@ -94,10 +86,6 @@ BELOW_HEADER = [
     (
         "«rules:\n- gpus: {max: 4}\n- slots: {max: 4}→rules: {gpus: {max: 4}, slots: {max: 4}}»",
         "line 3: rules: must be a mapping: {gpus: {max: 4}, slots: {max: 4}}",
-    ),
-    (
-        "namespaces: «{matchlabels: {tier: premium}}→{matchLabels: {tier: premium}}»",
-        "line 3: namespaces: must be a label selector: {matchLabels: {tier: premium}}",
     ),
     (
         "«rules:→injections:» {shared-memory: {enabled: false}}",

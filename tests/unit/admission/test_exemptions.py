@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import date
+from typing import Any
 
 import pytest
 
-from tests.support.jobs import NO_TOKEN, changed, request
-from tests.support.policies import HEADER
-from webhook.admission import pipelines
-from webhook.admission.pipelines import Decision, load_policy
-from webhook.cluster.view import NothingKnown
+from tests.support.jobs import NO_TOKEN, changed
+from tests.support.rule_checks import decide
+from webhook.admission.pipelines import Decision
 
 ONE_WORKER = {**NO_TOKEN, "Worker.replicas": 1, "Launcher.template.spec.containers.0.command": ["train.sh"]}
 TODAY = date(2026, 11, 21)
@@ -21,14 +20,11 @@ def validate(
     policy: str = "",
     annotations: Mapping[str, str] | None = None,
     *,
-    username: str = "alice",
-    granted: Mapping[str, bool] | None = None,
     job: Mapping[str, object] | None = None,
+    **sent: Any,
 ) -> Decision:
-    sent = request(changed({**ONE_WORKER, "metadata.annotations": annotations or {}, **(job or {})}), username=username)
-    return pipelines.validate(
-        sent, policy=load_policy(HEADER + policy), view=NothingKnown(), today=TODAY, granted=granted
-    )
+    changes = {**ONE_WORKER, "metadata.annotations": annotations or {}, **(job or {})}
+    return decide(changed(changes), policy, today=TODAY, **sent)
 
 
 def exemption(fields: str) -> str:
@@ -78,26 +74,26 @@ def test_used_exemption_is_in_the_audit_annotations() -> None:
     assert response.audit_annotations == {"exempted": "worker-count: OPS-42"}
 
 
-ASKED = {EXEMPT: "gpus, worker-count", REASON: "one-off test"}
+REQUEST = {EXEMPT: "gpus, worker-count", REASON: "one-off test"}
 
 
 class TestByAnnotation:
     """A user needs a right in RBAC to request exemptions by annotation. The service queries the right for each rule."""
 
     def test_decision_names_the_rules_whose_exemption_must_be_queried(self) -> None:
-        decision = validate(annotations=ASKED)
+        decision = validate(annotations=REQUEST)
         assert decision.requested == ["worker-count"]
         assert not decision.allowed
 
-    @pytest.mark.parametrize("asked", ["worker-count", "*", " worker-count ,,"])
-    def test_violation_is_exempted_if_the_right_is_granted(self, asked: str) -> None:
-        decision = validate(annotations={**ASKED, EXEMPT: asked}, granted={"worker-count": True})
+    @pytest.mark.parametrize("rules", ["worker-count", "*", " worker-count ,,"])
+    def test_violation_is_exempted_if_the_right_is_granted(self, rules: str) -> None:
+        decision = validate(annotations={**REQUEST, EXEMPT: rules}, granted={"worker-count": True})
         assert decision.allowed
         assert decision.response("u").audit_annotations == {"exempted": "worker-count: one-off test"}
 
     @pytest.mark.parametrize("granted", [{"worker-count": False}, {"worker-count": False, "gpus": True}])
     def test_violation_is_rejected_if_the_right_is_missing(self, granted: dict[str, bool]) -> None:
-        decision = validate(annotations=ASKED, granted=granted)
+        decision = validate(annotations=REQUEST, granted=granted)
         assert not decision.allowed
         assert "(you are not allowed to exempt a job from this rule)" in decision.message
 
@@ -108,7 +104,7 @@ class TestByAnnotation:
         assert decision.requested == []
 
     def test_exemption_is_not_queried_for_rules_that_only_warn(self) -> None:
-        decision = validate("rules: {worker-count: {action: warn}}", annotations=ASKED)
+        decision = validate("rules: {worker-count: {action: warn}}", annotations=REQUEST)
         assert decision.allowed
         assert decision.requested == []
 
@@ -117,7 +113,7 @@ class TestByAnnotation:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("rules", "cautions"),
     [
         ("worker-count", []),
         ("*, required-injection", []),
@@ -133,7 +129,7 @@ class TestByAnnotation:
         ),
     ],
 )
-def test_unknown_rule_name_is_reported(asked: str, told: list[str]) -> None:
-    decision = validate(annotations={EXEMPT: asked, REASON: "r"}, granted={})
-    assert decision.cautions == [f"{EXEMPT}: {text}" for text in told]
-    assert any(EXEMPT in warning for warning in decision.warnings) == bool(told)
+def test_unknown_rule_name_is_reported(rules: str, cautions: list[str]) -> None:
+    decision = validate(annotations={EXEMPT: rules, REASON: "r"}, granted={})
+    assert decision.cautions == [f"{EXEMPT}: {text}" for text in cautions]
+    assert any(EXEMPT in warning for warning in decision.warnings) == bool(cautions)

@@ -8,6 +8,7 @@ import pytest
 from tests.support.bad_jobs.worlds import World, refusing, worlds
 from tests.support.bad_jobs.written import change
 from tests.support.jobs import changed
+from tests.support.policies import HEADER
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
 from webhook.cli import job_check
@@ -81,19 +82,16 @@ def test_cause_comes_first_and_follow_ons_are_not_counted(
 def test_warning_does_not_hide_a_rejection() -> None:
     actions: dict[str, dict[str, Any]] = {each: {"action": "deny"} for each in REGISTRY}
     actions["worker-count"] = {"action": "warn"}
-    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
-    policy = load_policies(json.dumps({**head, "rules": actions}))
+    policy = load_policies(f"{HEADER}rules: {json.dumps(actions)}")
     decision = judged(WORLDS["quota"], "Worker.replicas: 150", policy=policy)
     assert ("resource-quota", Action.DENY) in broken(decision)
     assert all(not each.cause for each in decision.denied)
 
 
 def test_exempted_cause_does_not_hide_a_violation() -> None:
-    exempt = {
-        "exemptions": [{"rules": ["worker-count"], "namespaces": ["quota"], "reason": "OPS-1", "expires": "2999-01-01"}]
-    }
-    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
-    decision = judged(WORLDS["quota"], "Worker.replicas: 150", policy=load_policies(json.dumps({**head, **exempt})))
+    exemption = "{rules: [worker-count], namespaces: [quota], reason: OPS-1, expires: 2999-01-01}"
+    policy = load_policies(f"{HEADER}exemptions: [{exemption}]")
+    decision = judged(WORLDS["quota"], "Worker.replicas: 150", policy=policy)
     assert [(each.rule, each.cause) for each in decision.denied] == [("resource-quota", "")]
 
 

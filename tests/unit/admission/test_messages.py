@@ -186,5 +186,5 @@ def test_gpus_of_a_rejected_job_include_the_devices_of_claims() -> None:
     job = defaulted(changed({**claims("pair"), "Worker.replicas": 3}))
     refused = Decision(denied=[Finding("gpus", Violation("spec", "is wrong", fix="Mend it."))])
     view = Snapshot([claim_template("pair", exactly(count=2))])
-    found = rejected_gpus.of(refused, job, Context(operation="CREATE", namespace="team-a", username="alice", view=view))
-    assert found == {"deviceclass.resource.kubernetes.io/gpu.nvidia.com": 6}
+    gpus = rejected_gpus.of(refused, job, Context(operation="CREATE", namespace="team-a", username="alice", view=view))
+    assert gpus == {"deviceclass.resource.kubernetes.io/gpu.nvidia.com": 6}

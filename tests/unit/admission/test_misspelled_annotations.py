@@ -9,7 +9,7 @@ from webhook.api import annotations
 PREFIX = "training.openshift.io/"
 
 
-def told(**metadata: dict[str, str]) -> list[str]:
+def cautions(**metadata: dict[str, str]) -> list[str]:
     return [text for text in hold(mpijob(metadata=metadata)).cautions if text.startswith(PREFIX)]
 
 
@@ -32,23 +32,23 @@ def told(**metadata: dict[str, str]) -> list[str]:
 )
 def test_misspelt_annotation_is_reported(written: str, meant: str) -> None:
     said = [f"{PREFIX}{written}: has no effect; did you mean {PREFIX}{meant}?"] if meant else []
-    assert told(annotations={f"{PREFIX}{written}": "x"}) == said
+    assert cautions(annotations={f"{PREFIX}{written}": "x"}) == said
 
 
 def test_annotation_for_which_there_is_a_field_is_reported() -> None:
     said = f"{PREFIX}log-retention: has no effect; did you mean spec.runPolicy.ttlSecondsAfterFinished?"
-    assert told(annotations={f"{PREFIX}log-retention": "30d"}) == [said]
+    assert cautions(annotations={f"{PREFIX}log-retention": "30d"}) == [said]
 
 
 def test_known_annotation_causes_no_warning() -> None:
     for key in misspelled_annotations.KNOWN - {annotations.INJECTED}:
-        assert [text for text in told(annotations={key: "1"}) if "has no effect, did" in text] == []
-    assert told(annotations={"timout": "x"}, labels={"timout": "x", f"{PREFIX}tier": "gold"}) == []
+        assert [text for text in cautions(annotations={key: "1"}) if "has no effect, did" in text] == []
+    assert cautions(annotations={"timout": "x"}, labels={"timout": "x", f"{PREFIX}tier": "gold"}) == []
 
 
 def test_label_in_place_of_an_annotation_is_reported() -> None:
     said = f"{annotations.QUEUE}: has no effect as a label, make it an annotation"
-    assert told(labels={annotations.QUEUE: "a", f"{PREFIX}tier": "gold"}) == [said]
+    assert cautions(labels={annotations.QUEUE: "a", f"{PREFIX}tier": "gold"}) == [said]
 
 
 @pytest.mark.parametrize(("value", "caution"), [("true", True), ("2222", True), ("false", False)])
@@ -60,7 +60,7 @@ def test_worker_readiness_annotation_is_reported_if_its_injection_is_off(value: 
 
 
 def test_only_the_first_few_annotations_are_reported() -> None:
-    assert len(told(annotations={f"{PREFIX}queue{letter}": "x" for letter in "abcdefgh"})) == 5
+    assert len(cautions(annotations={f"{PREFIX}queue{letter}": "x" for letter in "abcdefgh"})) == 5
 
 
 def test_ignored_annotation_is_one_line_in_every_warning_mode() -> None:

@@ -81,9 +81,9 @@ def test_job_gets_every_injection_that_changes_it_alone():
     expected = sorted(alone & {injection.id for injection, _ in DEFAULTS.injections})
     decision = hold(COMPLETE)
     assert sorted(set(decision.authors)) == expected
-    told = decision.response("u-1").audit_annotations
-    assert told["injected"] == ",".join(expected)
-    assert set(told) == {
+    annotated = decision.response("u-1").audit_annotations
+    assert annotated["injected"] == ",".join(expected)
+    assert set(annotated) == {
         "injected",
         *(f"injected.{entry}" for entry in expected if not injections.REGISTRY[entry].quiet),
     }

@@ -1,25 +1,22 @@
 """A fault that two rules find, such as a wrong pair of request and limit, is reported once."""
 
-from datetime import date
 from typing import Any
 
 import pytest
 
-from tests.support.jobs import changed, request
+from tests.support.jobs import changed
 from tests.support.limit_ranges import limit_range
 from tests.support.namespaces import labelled
-from tests.support.policies import HEADER
 from tests.support.quota_objects import cluster
-from webhook.admission.pipelines import load_policy, validate
+from tests.support.rule_checks import decide
 
 RESOURCES = "Worker.template.spec.containers.0.resources"
 
 
 def refused(resources: dict[str, Any], bounds: dict[str, Any], policy: str = "") -> list[tuple[str, str]]:
     bound = limit_range("l", {"type": "Container", "max": bounds, "default": bounds, "defaultRequest": bounds})
-    sent = request(changed({RESOURCES: resources}))
-    decision = validate(sent, policy=load_policy(HEADER + policy), view=cluster(bound), today=date.min)
-    return [(each.rule, each.violation.fix) for each in decision.denied]
+    decision = decide(changed({RESOURCES: resources}), policy, view=cluster(bound))
+    return [(finding.rule, finding.violation.fix) for finding in decision.denied]
 
 
 ABOVE = {"requests": {"cpu": "16"}, "limits": {"cpu": "8"}}
@@ -84,20 +81,17 @@ def test_other_pairs_are_also_reported() -> None:
     assert refused(resources, {"cpu": "4"}) == [BOTH, ("pod-template", "Set it to 1Gi or less, or raise the limit.")]
 
 
-def test_user_forbidden_by_the_namespace_is_reported_once() -> None:
-    context = {"Worker.template.spec.securityContext": {"runAsNonRoot": True, "runAsUser": 0}}
-    for level, rules in (("restricted", ["pod-security"]), ("privileged", ["pod-template"])):
-        decision = validate(
-            request(changed(context)), policy=load_policy(None), view=labelled(enforce=level), today=date.min
-        )
-        users = [each.rule for each in decision.denied if each.violation.path.endswith("runAsUser")]
-        assert users == rules
-
-
-def test_field_forbidden_by_namespace_and_api_server_is_reported_once() -> None:
-    context = {"Worker.template.spec.containers.0.securityContext": {"procMount": "Unmasked"}}
-    for level, rules in (("baseline", ["pod-security"]), ("privileged", ["pod-template"])):
-        decision = validate(
-            request(changed(context)), policy=load_policy(None), view=labelled(enforce=level), today=date.min
-        )
-        assert [each.rule for each in decision.denied] == rules
+@pytest.mark.parametrize(
+    ("level", "owner", "field", "value"),
+    [
+        ("restricted", "Worker.template.spec", "runAsUser", 0),
+        ("baseline", "Worker.template.spec.containers.0", "procMount", "Unmasked"),
+    ],
+)
+def test_field_forbidden_by_namespace_and_api_server_is_reported_once(
+    level: str, owner: str, field: str, value: object
+) -> None:
+    job = changed({f"{owner}.securityContext": {"runAsNonRoot": True, field: value}})
+    for enforced, rule in ((level, "pod-security"), ("privileged", "pod-template")):
+        denied = decide(job, view=labelled(enforce=enforced)).denied
+        assert [finding.rule for finding in denied if finding.violation.path.endswith(field)] == [rule]

@@ -53,8 +53,8 @@ def test_unknown_injection_is_reported(text, shown):
 
 
 def test_rule_in_the_annotation_for_injections_is_reported():
-    told = '"worker-count" is a rule; use the annotation training.openshift.io/exempt'
-    assert cautions("worker-count, isto") == [told, 'no injection is called "isto"; did you mean istio?']
+    caution = '"worker-count" is a rule; use the annotation training.openshift.io/exempt'
+    assert cautions("worker-count, isto") == [caution, 'no injection is called "isto"; did you mean istio?']
 
 
 @pytest.mark.parametrize("required", ["deny", "warn", "audit"])

@@ -1,14 +1,10 @@
 """Pod Security through both pipelines: injection, verdict, warnings, audit annotations."""
 
-from datetime import date
 from typing import Any
 
-import msgspec
-
-from tests.support import jobs
 from tests.support.jobs import NO_TOKEN, changed, request
 from tests.support.namespaces import labelled
-from tests.support.policies import HEADER
+from tests.support.rule_checks import decide
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision
 from webhook.cluster.snapshot import Snapshot
@@ -17,25 +13,19 @@ from webhook.cluster.snapshot import Snapshot
 GOOD = changed({**NO_TOKEN, "Launcher.template.spec.containers.0.command": ["train.sh"]})
 HOST_PATH = {"Worker.template.spec.volumes": [{"name": "data", "hostPath": {"path": "/data"}}]}
 FIELD = "spec.mpiReplicaSpecs[Worker].template.spec.volumes[0].hostPath"
-DEFAULTS = pipelines.load_policy(None)
 
 
 def submitted(job: Any, view: Snapshot) -> Decision:
     """The verdict on a job after the injections."""
-    sent = request(job)
-    mutated = pipelines.mutate(sent, policy=DEFAULTS, view=view).document
-    sent = msgspec.structs.replace(sent, object=msgspec.Raw(msgspec.json.encode(mutated)))
-    return pipelines.validate(sent, policy=DEFAULTS, view=view, today=date.min)
-
-
-def validate(job: Any, view: Snapshot, *, policy: str = "") -> Decision:
-    loaded = pipelines.load_policy(HEADER + policy)
-    return pipelines.validate(request(job), policy=loaded, view=view, today=date.min)
+    mutated = pipelines.mutate(request(job), policy=pipelines.load_policy(None), view=view).document
+    return decide(mutated, view=view)
 
 
 def ids(decision: Decision) -> dict[str, list[str]]:
-    found = {"denied": decision.denied, "warned": decision.warned, "audited": decision.audited}
-    return {key: [f.violation.path for f in value if f.rule == "pod-security"] for key, value in found.items() if value}
+    findings = {"denied": decision.denied, "warned": decision.warned, "audited": decision.audited}
+    return {
+        key: [f.violation.path for f in value if f.rule == "pod-security"] for key, value in findings.items() if value
+    }
 
 
 def test_job_without_a_security_context_is_admitted_to_a_restricted_namespace() -> None:
@@ -48,7 +38,7 @@ def test_job_without_a_security_context_is_admitted_to_a_restricted_namespace() 
 
 
 def test_violation_written_by_the_user_is_rejected() -> None:
-    decision = submitted(jobs.changed(HOST_PATH, GOOD), labelled(enforce="restricted"))
+    decision = submitted(changed(HOST_PATH, GOOD), labelled(enforce="restricted"))
     assert ids(decision)["denied"] == [FIELD]
     assert (
         f'1. {FIELD}: violates PodSecurity "restricted:latest": restricted volume types (volume "data" uses '
@@ -59,7 +49,7 @@ def test_violation_written_by_the_user_is_rejected() -> None:
 
 
 def test_violation_of_the_warn_level_is_a_warning() -> None:
-    decision = validate(changed(HOST_PATH, GOOD), labelled(warn="baseline"))
+    decision = decide(changed(HOST_PATH, GOOD), view=labelled(warn="baseline"))
     assert decision.allowed
     assert decision.warnings == [
         'spec.mpiReplicaSpecs[Worker]...hostPath: would violate PodSecurity "baseline:latest": hostPath volumes '
@@ -68,7 +58,7 @@ def test_violation_of_the_warn_level_is_a_warning() -> None:
 
 
 def test_violation_of_the_audit_level_is_only_in_the_audit_log() -> None:
-    decision = validate(changed(HOST_PATH, GOOD), labelled(audit="baseline"))
+    decision = decide(changed(HOST_PATH, GOOD), view=labelled(audit="baseline"))
     assert decision.allowed
     assert decision.warnings == []
     assert decision.response("u").audit_annotations == {
@@ -88,4 +78,4 @@ def test_action_of_the_rule_and_mode_of_the_policy_are_a_maximum() -> None:
         ("rules: {pod-security: {action: audit}}", {"audited": [FIELD]}),
         ("rules: {pod-security: {action: off}}", {}),
     ):
-        assert ids(validate(changed(HOST_PATH, GOOD), view, policy=policy)) == expected
+        assert ids(decide(changed(HOST_PATH, GOOD), policy, view=view)) == expected

@@ -25,8 +25,14 @@ def sent(new: Any, old: Any = None) -> review.AdmissionRequest:
     )
 
 
+def judged(
+    request: review.AdmissionRequest, *layers: Layer, namespaces: list[Namespace] | None = None
+) -> PolicyVerdict:
+    return verdict_on(request, policies=PolicySet(layers), namespaces=namespaces, now=TODAY)
+
+
 def verdict(text: str, *others: Layer, namespaces: list[Namespace] | None = NAMESPACES) -> PolicyVerdict:
-    return verdict_on(sent(configmap("p", HEADER + text)), policies=PolicySet(others), namespaces=namespaces, now=TODAY)
+    return judged(sent(configmap("p", HEADER + text)), *others, namespaces=namespaces)
 
 
 def most_gpus(policies: PolicySet | None) -> object:
@@ -73,13 +79,13 @@ def test_rejected_policy_is_freed_immediately(text: str) -> None:
 
 @pytest.mark.parametrize("new", [configmap("p", None), {**configmap("p", None), "data": {"policy.yml": HEADER}}])
 def test_policy_without_its_key_is_rejected(new: dict[str, Any]) -> None:
-    response = verdict_on(sent(new), policies=PolicySet(), namespaces=None, now=TODAY).response
+    response = judged(sent(new)).response
     assert response.status is not None
     assert "the document: is missing: it belongs under the key policy.yaml of data" in response.status.message
 
 
 def test_unrelated_configmap_is_admitted() -> None:
-    result = verdict_on(sent(configmap("p", "[", label="")), policies=PolicySet(), namespaces=None, now=TODAY)
+    result = judged(sent(configmap("p", "[", label="")))
     assert result.response.allowed
     assert result.after is None
 
@@ -87,18 +93,16 @@ def test_unrelated_configmap_is_admitted() -> None:
 @pytest.mark.parametrize("label", ["True", "yes", "false"])
 def test_label_with_a_different_value_is_reported(label: str) -> None:
     expected = f'this is not a policy: the label training.openshift.io/mpijob-policy is "{label}". Set it to "true".'
-    result = verdict_on(sent(configmap("p", "[", label=label)), policies=PolicySet(), namespaces=None, now=TODAY)
+    result = judged(sent(configmap("p", "[", label=label)))
     assert (result.response.allowed, result.response.warnings) == (True, [expected])
-    policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}")])
-    changed = sent(configmap("p", "[", label=label), configmap("p", HEADER))
-    result = verdict_on(changed, policies=policies, namespaces=None, now=TODAY)
-    assert result.response.warnings[1:] == [expected]
+    update = sent(configmap("p", "[", label=label), configmap("p", HEADER))
+    assert judged(update, layer("p", "rules: {gpus: {max: 2}}")).response.warnings[1:] == [expected]
 
 
 @pytest.mark.parametrize("new", [None, configmap("p", "[", label="")])
 def test_other_policies_apply_after_a_policy_or_its_label_is_deleted(new: Any) -> None:
-    policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}"), layer("q", "rules: {gpus: {min: 1}}")])
-    result = verdict_on(sent(new, configmap("p", HEADER)), policies=policies, namespaces=None, now=TODAY)
+    layers = layer("p", "rules: {gpus: {max: 2}}"), layer("q", "rules: {gpus: {min: 1}}")
+    result = judged(sent(new, configmap("p", HEADER)), *layers)
     assert result.response.warnings == ['policy "p" is removed: other policies or the defaults replace it']
     assert most_gpus(result.after) == 16
 
@@ -146,7 +150,7 @@ def test_missing_namespaces_are_not_reported_if_namespaces_are_unknown() -> None
 @pytest.mark.parametrize("data", [3, [], {"metadata": 3}, {"data": {"policy.yaml": 3}}])
 def test_object_that_is_not_a_configmap_gets_no_verdict(data: Any) -> None:
     with pytest.raises(review.ReviewError):
-        verdict_on(sent(data), policies=PolicySet(), namespaces=None, now=TODAY)
+        judged(sent(data))
 
 
 def test_reply_to_a_policy_with_many_faults_is_limited() -> None:

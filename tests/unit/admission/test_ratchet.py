@@ -1,20 +1,18 @@
 """Updates of jobs that already break rules: an update that makes no violation worse is admitted."""
 
 from collections.abc import Mapping
-from datetime import date
 from typing import Any
 
 import pytest
 
-from tests.support.jobs import REMOVE, changed, request
+from tests.support.jobs import REMOVE, changed
 from tests.support.limit_ranges import limit_range
 from tests.support.namespaces import labelled
 from tests.support.pod_security.pods import COMPLIANT
-from tests.support.policies import HEADER
+from tests.support.rule_checks import decide
 from tests.support.service_accounts import service_account
-from webhook.admission.pipelines import load_policy, validate
 from webhook.cluster.snapshot import Snapshot
-from webhook.cluster.view import ClusterView, NothingKnown
+from webhook.cluster.view import ClusterView
 
 Json = dict[str, Any]
 
@@ -29,10 +27,9 @@ FILE = {"key": "A", "path": "env", "volumeName": "files"}
 
 def denied(stored: Json, new: Json, rules: str = "", view: ClusterView | None = None) -> list[str]:
     """The rules that reject the update. It first checks that the stored job would be rejected as a new job."""
-    policy = load_policy(f"{HEADER}rules: {{{rules}}}") if rules else load_policy(None)
-    view = view or NothingKnown()
-    assert validate(request(stored), policy=policy, view=view, today=date.min).denied
-    return [each.rule for each in validate(request(new, old=stored), policy=policy, view=view, today=date.min).denied]
+    policy = f"rules: {{{rules}}}"
+    assert decide(stored, policy, view=view).denied
+    return [finding.rule for finding in decide(new, policy, view=view, old=stored).denied]
 
 
 def step(change: str, before: Any, after: Any, **more: Any) -> tuple[Json, Json]:

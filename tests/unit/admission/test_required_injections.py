@@ -1,15 +1,13 @@
 """The final object is checked for the injections that the policy requires."""
 
 import copy
-from datetime import date
 
 import pytest
 
 from tests.support.injecting import VIEW, mpijob, mutate, policy_of
-from tests.support.jobs import request
 from tests.support.kueue_objects import config
+from tests.support.rule_checks import decide
 from webhook import injections
-from webhook.admission import pipelines
 from webhook.admission.validate.required_injections import RULE, field
 from webhook.cluster.snapshot import Snapshot
 from webhook.injections import Injection
@@ -26,12 +24,8 @@ def requiring(required="deny", **settings):
     return policy_of({"job-timeout": {"required": required, **settings}})
 
 
-def validate(job, policy, old=None):
-    return pipelines.validate(request(job, old=old, namespace="team"), policy=policy, view=VIEW, today=date.min)
-
-
 def violations(job, policy, old=None):
-    decision = validate(job, policy, old)
+    decision = decide(job, policy, old=old, view=VIEW, namespace="team")
     return {
         kind: [f"{finding.violation.path}: {finding.sentence}" for finding in findings if finding.rule == RULE]
         for kind, findings in (("deny", decision.denied), ("warn", decision.warned), ("audit", decision.audited))
@@ -120,10 +114,9 @@ def test_job_with_a_claimed_controller_needs_required_injections(metadata):
 @pytest.mark.parametrize(("view", "trusted"), [(Snapshot([config()]), True), (VIEW, False)])
 def test_controller_may_create_jobs_without_injections_with_kueue(metadata, view, trusted):
     policy = requiring()
-    sent = request(mpijob(metadata=metadata), namespace="team")
-    sent.user_info.username = policy.document.controllers[0]
-    denied = {finding.rule for finding in pipelines.validate(sent, policy=policy, view=view, today=date.min).denied}
-    assert (RULE not in denied) is trusted
+    username = policy.document.controllers[0]
+    denied = decide(mpijob(metadata=metadata), policy, view=view, namespace="team", username=username).denied
+    assert (RULE not in {finding.rule for finding in denied}) is trusted
 
 
 def test_update_is_admitted_without_a_value_that_the_stored_job_lacks():

@@ -1,15 +1,15 @@
 """Updates by controllers: only the usual changes by Kueue and Kubernetes skip the rules."""
 
-from datetime import date
 from typing import Any
 
 import pytest
 
-from tests.support.jobs import REMOVE, changed, request
+from tests.support.jobs import NO_TOKEN, REMOVE, changed
 from tests.support.kueue_objects import config
 from tests.support.policies import HEADER
+from tests.support.rule_checks import decide
 from webhook.admission.decision import Decision
-from webhook.admission.pipelines import load_policy, validate
+from webhook.admission.pipelines import load_policy
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
 
@@ -38,16 +38,13 @@ WITH_KUEUE = Snapshot([config()])
 
 
 def update(changes: Json, *, username: str = KUEUE, view: ClusterView = WITH_KUEUE, stored: Json = STORED) -> Decision:
-    return validate(
-        request(changed(changes, stored), old=stored, username=username), policy=POLICY, view=view, today=date.min
-    )
+    return decide(changed(changes, stored), POLICY, view=view, old=stored, username=username)
 
 
 def test_kueue_can_start_and_stop_a_job_without_checks() -> None:
     assert update(STARTS).skipped == UNSEEN
     running = changed(STARTS, STORED)
-    back = validate(request(STORED, old=running, username=KUEUE), policy=POLICY, view=WITH_KUEUE, today=date.min)
-    assert back.skipped == UNSEEN
+    assert decide(STORED, POLICY, view=WITH_KUEUE, old=running, username=KUEUE).skipped == UNSEEN
 
 
 @pytest.mark.parametrize("field", sorted(STARTS))
@@ -99,36 +96,31 @@ def test_update_of_metadata_and_status_is_admitted(username: str, view: ClusterV
 @pytest.mark.parametrize("spec", [None, [], {"mpiReplicaSpecs": {"Worker": None}}, {"mpiReplicaSpecs": 3}])
 def test_unexpected_shapes_do_not_fail(spec: Any) -> None:
     stored = {**STORED, "spec": spec}
-    validate(request(STORED, old=stored, username=KUEUE), policy=POLICY, view=WITH_KUEUE, today=date.min)
-    validate(request(stored, old=STORED, username=KUEUE), policy=POLICY, view=WITH_KUEUE, today=date.min)
+    decide(STORED, POLICY, view=WITH_KUEUE, old=stored, username=KUEUE)
+    decide(stored, POLICY, view=WITH_KUEUE, old=STORED, username=KUEUE)
 
 
 def test_required_value_removed_by_a_controller_is_missing() -> None:
-    policy = load_policy(HEADER + "injections: {api-access: {required: deny}}")
-    stored = changed({f"{role}.template.spec.automountServiceAccountToken": False for role in ("Launcher", "Worker")})
+    policy = "injections: {api-access: {required: deny}}"
+    stored = changed(NO_TOKEN)
     new = changed({"Worker.template.spec.automountServiceAccountToken": REMOVE}, stored)
-    decision = validate(request(new, old=stored, username=KUEUE), policy=policy, view=WITH_KUEUE, today=date.min)
-    assert [each.rule for each in decision.denied] == ["required-injection"]
+    denied = decide(new, policy, view=WITH_KUEUE, old=stored, username=KUEUE).denied
+    assert [finding.rule for finding in denied] == ["required-injection"]
 
 
-CUSTOM_RULES = {
-    "finalizers": (["example.com/wait"], "!has(object.metadata.finalizers)"),
-    "ownerReferences": (
-        [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}],
-        "!has(object.metadata.ownerReferences)",
-    ),
-}
-
-
-@pytest.mark.parametrize("field", list(CUSTOM_RULES))
-def test_custom_rules_judge_any_change_of_user_metadata(field: str) -> None:
-    value, expression = CUSTOM_RULES[field]
-    policy = load_policy(f'{HEADER}rules: {{custom: [{{id: a, expression: "{expression}", message: forbidden}}]}}')
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("finalizers", ["example.com/wait"]),
+        ("ownerReferences", [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}]),
+    ],
+)
+def test_custom_rules_judge_any_change_of_user_metadata(field: str, value: Any) -> None:
+    policy = f'rules: {{custom: [{{id: a, expression: "!has(object.metadata.{field})", message: forbidden}}]}}'
     stored, new = changed(), changed({f"metadata.{field}": value})
 
     def rules(job: Json, old: Json | None) -> list[str]:
-        decision = validate(request(job, old=old), policy=policy, view=NothingKnown(), today=date.min)
-        return [each.rule for each in decision.denied]
+        return [finding.rule for finding in decide(job, policy, old=old).denied]
 
     assert rules(new, None) == rules(new, stored) == ["custom/a"]
     assert rules(stored, new) == []

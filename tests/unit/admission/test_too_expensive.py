@@ -114,6 +114,6 @@ def test_user_is_warned_if_nothing_is_injected() -> None:
 
 
 def test_unreadable_object_is_reported_by_the_name_in_the_request() -> None:
-    asked = request(changed())
-    asked.object = type(asked.object)(b"[")
-    assert too_expensive.verdict(asked, DEFAULTS, WITH_KUEUE).name == asked.name
+    sent = request(changed())
+    sent.object = type(sent.object)(b"[")
+    assert too_expensive.verdict(sent, DEFAULTS, WITH_KUEUE).name == sent.name

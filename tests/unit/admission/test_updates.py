@@ -69,7 +69,8 @@ IN_MESH["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["metadata"] = {
 OWN_SHM = job(volumes=[{"name": "mine", "emptyDir": {}}])
 pod(OWN_SHM)["containers"][0]["volumeMounts"] = [{"name": "mine", "mountPath": "/dev/shm/"}]
 OWN_ARGS = job()
-pod(OWN_ARGS, "Launcher")["containers"][0]["env"] = [{"name": "OMPI_MCA_plm_rsh_args", "value": "-p 2222"}]
+OWN_ARGUMENT = {"name": "OMPI_MCA_plm_rsh_args", "value": "-p 2222"}
+pod(OWN_ARGS, "Launcher")["containers"][0]["env"] = [OWN_ARGUMENT]
 RDMA = {"resource": "rdma/ib", "perPod": 1}
 WISHES: dict[str, tuple[str, dict[str, Any], Any, Any, str]] = {
     # the injection, its settings, the old file, the new file, the value that must not be restored
@@ -104,70 +105,34 @@ def test_setting_in_the_new_file_takes_precedence(wish):
     assert again == []
 
 
-def gpus(products):
-    expression = {"key": "nvidia.com/gpu.product", "operator": "In", "values": products}
-    return [{"matchExpressions": [expression]}]
-
-
-def of_mpich():
-    document = job()
-    document["spec"]["mpiImplementation"] = "MPICH"
-    return document
-
-
 RUN_POLICY = ("spec", "runPolicy")
-TERMS = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+DEADLINE = (*RUN_POLICY, "activeDeadlineSeconds")
 WORKER = ("spec", "mpiReplicaSpecs", "Worker", "template", "spec")
+TERMS = (*WORKER, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 ENV = ("spec", "mpiReplicaSpecs", "Launcher", "template", "spec", "containers", 0, "env")
-PRTE = {"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"}
+H100 = [{"matchExpressions": [{"key": "nvidia.com/gpu.product", "operator": "In", "values": ["H100"]}]}]
 ATTEMPTS = "-o ConnectionAttempts=10"
-OTHERS: dict[str, tuple[str, dict[str, Any], Any, Any, tuple[Any, ...], Any]] = {
-    # the injection, its settings, the old file, the new file, the path and value that it injects now
-    "timeout": (
-        "job-timeout",
-        {},
-        job({"timeout": "24h"}),
-        job({"timeout": "72h"}),
-        (*RUN_POLICY, "activeDeadlineSeconds"),
-        259200,
-    ),
-    "debugging": ("clean-pod-policy", {}, job(), job({"debug-mode": "true"}), (*RUN_POLICY, "cleanPodPolicy"), "None"),
-    "another GPU": (
-        "gpu-nodes",
-        {},
-        job({"gpu-product": "A100"}),
-        job({"gpu-product": "H100"}),
-        (*WORKER, *TERMS),
-        gpus(["H100"]),
-    ),
-    "own arguments": (
-        "mpi-env",
-        {},
-        job(),
-        OWN_ARGS,
-        ENV,
-        [
-            {"name": "OMPI_MCA_plm_rsh_args", "value": "-p 2222"},
-            PRTE,
-            {"name": "PRTE_MCA_plm_ssh_args", "value": f"-p 2222 {ATTEMPTS}"},
-        ],
-    ),
-    "another MPI": (
-        "mpi-env",
-        {},
-        job(),
-        of_mpich(),
-        ENV,
-        [{"name": "HYDRA_LAUNCHER_EXTRA_ARGS", "value": ATTEMPTS}],
-    ),
+PRTE = [
+    {"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"},
+    {"name": "PRTE_MCA_plm_ssh_args", "value": f"-p 2222 {ATTEMPTS}"},
+]
+MPICH = job()
+MPICH["spec"]["mpiImplementation"] = "MPICH"
+OTHERS: dict[str, tuple[str, Any, Any, tuple[Any, ...], Any]] = {
+    # the injection, the old file, the new file, the path and value that it injects now
+    "timeout": ("job-timeout", job({"timeout": "24h"}), job({"timeout": "72h"}), DEADLINE, 259200),
+    "debugging": ("clean-pod-policy", job(), job({"debug-mode": "true"}), (*RUN_POLICY, "cleanPodPolicy"), "None"),
+    "another GPU": ("gpu-nodes", job({"gpu-product": "A100"}), job({"gpu-product": "H100"}), TERMS, H100),
+    "own arguments": ("mpi-env", job(), OWN_ARGS, ENV, [OWN_ARGUMENT, *PRTE]),
+    "another MPI": ("mpi-env", job(), MPICH, ENV, [{"name": "HYDRA_LAUNCHER_EXTRA_ARGS", "value": ATTEMPTS}]),
 }
 
 
 @pytest.mark.parametrize("case", list(OTHERS))
 @pytest.mark.parametrize("required", ["off", "deny"])
 def test_injection_follows_the_new_file(case, required):
-    injection_id, settings, before, after, path, value = OTHERS[case]
-    policy = only(injection_id, **settings, required=required)
+    injection_id, before, after, path, value = OTHERS[case]
+    policy = only(injection_id, required=required)
     _, again = replaced(before, after, policy)
     assert at(again.document, path) == value
     assert again.news == [injection_id]
@@ -205,9 +170,8 @@ def test_users_value_that_the_policy_also_has_is_restored():
 def test_later_policy_does_not_change_a_stored_job():
     stored = mutate(job(), only("job-timeout", default="24h"), view=KNOWN).document
     later = only("job-timeout", default="48h")
-    assert at(update(job(), stored, later).document, (*RUN_POLICY, "activeDeadlineSeconds")) == 86400
-    asked = update(job({"timeout": "24h"}), stored, later)
-    assert at(asked.document, (*RUN_POLICY, "activeDeadlineSeconds")) == 86400
+    assert at(update(job(), stored, later).document, DEADLINE) == 86400
+    assert at(update(job({"timeout": "24h"}), stored, later).document, DEADLINE) == 86400
 
 
 def test_invalid_annotation_in_the_new_file_is_reported():
@@ -224,8 +188,8 @@ def test_request_and_limit_are_restored_together_or_not_at_all(amounts):
     stored = mutate(job(), only("launcher-resources", when="always"), view=KNOWN).document
     after = job()
     pod(after, "Launcher")["containers"][0]["resources"] = amounts
-    for each in (stored, after):
-        each["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(job())}
+    for document in (stored, after):
+        document["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(job())}
     again = mutate(after, DEFAULTS, "UPDATE", stored=stored).document or after
     launcher_resources = pod(again, "Launcher")["containers"][0]["resources"]
     assert launcher_resources.get("limits", {}).get("cpu") == amounts.get("limits", {}).get("cpu")
@@ -285,8 +249,8 @@ def test_value_that_no_injection_writes_is_not_restored(name: str, applied: bool
     if applied:
         stored["metadata"].setdefault("annotations", {})[LAST_APPLIED] = json.dumps(plain)
     again = update(plain, stored, DEFAULTS).document or plain
-    text, wanted = json.dumps(again), value[0] if isinstance(value, list) else value
-    assert json.dumps(wanted) not in text or not isinstance(wanted, dict), "the value came back"
+    item = value[0] if isinstance(value, list) else value
+    assert not isinstance(item, dict) or json.dumps(item) not in json.dumps(again), "the value came back"
     assert mutate(plain, DEFAULTS, view=KNOWN).document["spec"] == again["spec"]
     assert again["metadata"].get(path[-1]) is None or path[0] != "metadata" or path[-1] == "annotations"
 
@@ -407,7 +371,7 @@ def test_debug_mode_of_a_running_job_keeps_its_workers_and_their_limit() -> None
 def test_time_limit_is_restored_without_a_default() -> None:
     policy = only("job-timeout", default=None)
     stored = mutate(job({"timeout": "24h"}), policy, view=KNOWN).document
-    assert at(update(job(), stored, policy).document, (*RUN_POLICY, "activeDeadlineSeconds")) == 86400
+    assert at(update(job(), stored, policy).document, DEADLINE) == 86400
 
 
 @pytest.mark.parametrize("manager", [KUBECTL_APPLY, "kubectl-replace"])

@@ -74,8 +74,8 @@ def jobs() -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
 
 @cache
 def cluster() -> Snapshot:
-    found, _ = files.load([str(CORPUS / "cluster.yaml")])
-    return Snapshot(manifest.document for manifest in found)
+    manifests, _ = files.load([str(CORPUS / "cluster.yaml")])
+    return Snapshot(manifest.document for manifest in manifests)
 
 
 def texts(decision: Decision) -> Iterator[str]:
@@ -102,8 +102,8 @@ def test_text_from_any_field_of_a_job_is_escaped(known: str) -> None:
             assert text.isprintable(), (place, text)
             assert not text.lstrip().startswith(FORGED), (place, text)
         json.dumps([decision.message, decision.warnings])
-        found = [*decision.denied, *decision.warned, *decision.audited]
-        repeating |= {each.rule for each in found if FORGED in f"{each.violation.path}{each.sentence}"}
+        findings = [*decision.denied, *decision.warned, *decision.audited]
+        repeating |= {each.rule for each in findings if FORGED in f"{each.violation.path}{each.sentence}"}
     if known == "cluster":
         assert repeating >= REPEATING, REPEATING - repeating
 

@@ -58,8 +58,8 @@ def test_broken_bounds(given: Bounds, request_: str | None, limit: str | None, e
 def test_nearest_fitting_values(
     given: Bounds, request_: str | None, limit: str | None, fit: tuple[str, str] | None
 ) -> None:
-    found = given.fitting(read(request_), read(limit))
-    assert (found and tuple(map(quantity.format, found))) == fit
+    fitting = given.fitting(read(request_), read(limit))
+    assert (fitting and tuple(map(quantity.format, fitting))) == fit
 
 
 @pytest.mark.timeout(20)

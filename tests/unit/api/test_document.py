@@ -6,19 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.jobs import GOOD, changed
+from tests.support.jobs import changed
 from webhook.api import document, mpijob, untyped, written
 from webhook.api.shape import ShapeError
 from webhook.cel import evaluation
 from webhook.work_limit import TooExpensive
-
-STORED = {
-    "uid": "0b1c",
-    "generation": 2,
-    "resourceVersion": "7",
-    "creationTimestamp": "2026-03-02T09:30:00Z",
-    "finalizers": ["example.com/wait"],
-}
 
 
 def parts(job: mpijob.MPIJob) -> tuple[object, ...]:
@@ -30,20 +22,13 @@ def parts(job: mpijob.MPIJob) -> tuple[object, ...]:
     [
         b"",
         b"null",
-        b"[]",
-        b"{}",
-        b'{"metadata": null}',
         b'{"metadata": {"labels": {"a": 1}}}',
-        b'{"metadata": {"unknown": 1}, "other": [1]}',
         b'{"metadata": {"managedFields": 1}}',
-        b'{"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 4.0}}}}',
         b'{"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": true}}}}',
         b'{"spec": {"slotsPerWorker": 2147483648}}',
         b'{"spec": {"foo": 99999999999999999999, "bar": 1e999}}',
         b'{"spec": {"foo": "\xff"}}',
         b'{"spec": {"runPolicy": {"schedulingPolicy": {"minResources": {"cpu": 1.5, "memory": null}}}}}',
-        b'{"status": {"conditions": [{"type": "Running", "status": "True"}]}}',
-        b'{"status": null}',
         b'{"status": {"conditions": 1}}',
         b"[" * 100_000,
         json.dumps({"spec": {"a": 1}}).encode() + b"x",
@@ -55,8 +40,8 @@ def test_any_document_is_decoded_or_raises_a_documented_error(data: bytes) -> No
 
 
 def test_object_lacks_only_its_managed_fields() -> None:
-    stored: Any = {**GOOD, "metadata": {**GOOD["metadata"], **STORED}, "status": {"startTime": None}}
-    sent = {**stored, "metadata": {**stored["metadata"], "managedFields": [{"manager": "kubectl"}]}}
+    stored = changed({"metadata.uid": "0b1c", "status": {"startTime": None}})
+    sent = changed({"metadata.managedFields": [{"manager": "kubectl"}]}, stored)
     job, whole = document.decode(json.dumps(sent).encode())
     assert whole == stored
     assert bytes(job.raw_status) == b'{"startTime": null}'
@@ -71,28 +56,13 @@ def test_changing_the_object_does_not_change_the_job() -> None:
     assert parts(job) == parts(mpijob.decode(json.dumps(changed({"metadata.labels": {"team": "a"}})).encode()))
 
 
-JOB: dict[str, Any] = {
-    "apiVersion": "kubeflow.org/v2beta1",
-    "kind": "MPIJob",
-    "metadata": {"name": "train"},
-    "spec": {
-        "slotsPerWorker": 2,
-        "mpiReplicaSpecs": {
-            "Launcher": {"replicas": 1, "template": {"spec": {"containers": [{"name": "l", "image": "i"}]}}},
-            "Worker": {"restartPolicy": "Never"},
-            "Other": None,
-        },
-    },
-    "status": {"conditions": [{"type": "Created", "status": "True"}]},
-}
-
-
 def test_templates_equal_the_templates_in_the_document() -> None:
-    text = json.dumps(JOB, indent=3).encode()
+    job = changed({"Worker": {"restartPolicy": "Never"}, "spec.mpiReplicaSpecs.Other": None})
+    text = json.dumps(job, indent=3).encode()
     templates = written.templates(text)
     assert list(templates) == ["Launcher"]
     assert templates["Launcher"] in text
-    assert json.loads(templates["Launcher"]) == JOB["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]
+    assert json.loads(templates["Launcher"]) == job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]
 
 
 @pytest.mark.parametrize("specs", [None, {}, {"Worker": None}])
@@ -100,16 +70,17 @@ def test_job_without_templates_has_none(specs: object) -> None:
     assert written.templates(json.dumps({"spec": {"mpiReplicaSpecs": specs}}).encode()) == {}
 
 
-@pytest.mark.parametrize("read", [untyped.decode, lambda data: evaluation.read(msgspec.Raw(data))["value"]])
+@pytest.mark.parametrize(
+    "read", [lambda data: untyped.decode(data)["value"], lambda data: evaluation.read(msgspec.Raw(data))["value"]]
+)
 class TestNumbers:
     @pytest.mark.parametrize(
         "text",
         ["1.5", "-0.0", "1e3", "1E-7", "1e+308", "-1.7976931348623157e308", "5e-324", "1e-400", "0.1", "123456.789e-3"],
     )
     def test_numbers_equal_the_results_of_the_default_decoder(self, read: Any, text: str) -> None:
-        found, expected = read(f'{{"value":{text}}}'.encode()), msgspec.json.decode(text)
-        found = found["value"] if isinstance(found, dict) else found
-        assert (type(found), repr(found)) == (float, repr(expected))
+        value, expected = read(f'{{"value":{text}}}'.encode()), msgspec.json.decode(text)
+        assert (type(value), repr(value)) == (float, repr(expected))
 
     @pytest.mark.parametrize("text", ["1e309", "-1e400", "1e+999999999"])
     def test_number_beyond_a_double_is_invalid(self, read: Any, text: str) -> None:

@@ -16,8 +16,6 @@ UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
         ("72h", 259_200),
         ("0h1s", 1),
         ("1.5h", 5_400),
-        ("0.5d", 43_200),
-        ("0.5m0.5m", 60),
         ("007d", 604_800),
         ("24855d3h14m7s", 2**31 - 1),
         ("2147483647s", 2**31 - 1),
@@ -101,7 +99,7 @@ def test_durations_are_spelled(seconds, text):
 
 @pytest.mark.parametrize(
     ("text", "written"),
-    [("3 days", "3d"), ("24 hours", "24h"), ("1h 30min", "1h30m"), ("7D", "7d"), ("90", None), ("soon", None)],
+    [("3 days", "3d"), ("1h 30min", "1h30m"), ("7D", "7d"), ("90", None), ("soon", None)],
 )
 def test_intended_duration_is_suggested(text: str, written: str | None) -> None:
     assert duration.meant(text) == written

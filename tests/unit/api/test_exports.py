@@ -16,7 +16,6 @@ from webhook.api.mpirun import Invocation, find
     [
         (["mpirun", "-x", "A", "-x", "B=1", "train"], "OpenMPI", "AB", "B"),
         (["mpirun", "train", "-x", "A"], "OpenMPI", "", ""),
-        (["mpirun", "train"], "OpenMPI", "", ""),
         (["mpirun", "train"], "Intel", "ABC", ""),
         (["mpirun", "train"], "MPICH", "ABC", ""),
         (["horovodrun", "-np", "2", "train"], "OpenMPI", "ABC", ""),
@@ -25,7 +24,6 @@ from webhook.api.mpirun import Invocation, find
         (["bash", "-c", "cat <<E\nmpirun \\\n -x\t'A' --x C train\nE"], "OpenMPI", "AC", ""),
         (["bash", "-c", "mpirun $O train -max A b-x B"], "OpenMPI", "", ""),
         (["train.sh", "-x", "A"], "OpenMPI", "A", ""),
-        (["train.sh"], "Intel", "ABC", ""),
         ([], "OpenMPI", "", ""),
     ],
 )

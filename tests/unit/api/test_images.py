@@ -13,27 +13,19 @@ SHA = "sha256:" + "0a" * 32
     ("text", "expected"),
     [
         ("ubuntu", ("docker.io", "library/ubuntu", None, None)),
-        ("ubuntu:22.04", ("docker.io", "library/ubuntu", "22.04", None)),
         ("org/app", ("docker.io", "org/app", None, None)),
         ("docker.io/ubuntu", ("docker.io", "library/ubuntu", None, None)),
-        ("docker.io/org/app", ("docker.io", "org/app", None, None)),
         ("index.docker.io/ubuntu", ("docker.io", "library/ubuntu", None, None)),
         ("library/ubuntu", ("docker.io", "library/ubuntu", None, None)),
         ("localhost", ("docker.io", "library/localhost", None, None)),
         ("localhost/app", ("localhost", "app", None, None)),
-        ("localhost:5000/app:1", ("localhost:5000", "app", "1", None)),
         ("host:5000", ("docker.io", "library/host", "5000", None)),
         ("host:5000/app", ("host:5000", "app", None, None)),
-        ("quay.io/a/b/c:x", ("quay.io", "a/b/c", "x", None)),
-        ("10.0.0.1/app", ("10.0.0.1", "app", None, None)),
         ("[::1]:5000/app", ("[::1]:5000", "app", None, None)),
         ("Registry/app", ("Registry", "app", None, None)),
-        ("Quay.IO/app", ("Quay.IO", "app", None, None)),
         ("my_hub.example/app", ("my_hub.example", "app", None, None)),
-        (f"app@{SHA}", ("docker.io", "library/app", None, SHA)),
         (f"quay.io/app:1.0@{SHA}", ("quay.io", "app", "1.0", SHA)),
         ("quay.io/app@sha384:" + "0" * 96, ("quay.io", "app", None, "sha384:" + "0" * 96)),
-        ("quay.io/app@sha512:" + "0" * 128, ("quay.io", "app", None, "sha512:" + "0" * 128)),
         ("quay.io/a_b/a__b/a---b/a.b:_A.-1", ("quay.io", "a_b/a__b/a---b/a.b", "_A.-1", None)),
         ("quay.io/" + "a" * 255, ("quay.io", "a" * 255, None, None)),
         ("quay.io/a:" + "t" * 128, ("quay.io", "a", "t" * 128, None)),
@@ -52,31 +44,24 @@ def test_parse(text: str, expected: tuple[str, str, str | None, str | None]) -> 
         ("", "the image reference is empty"),
         ("https://quay.io/app", "starts with a scheme: remove everything up to and including ://"),
         ("docker://app", "starts with a scheme"),
-        (" ubuntu", "contains a blank or a character outside ASCII"),
         ("ubuntu\n", r'"ubuntu\n" contains a blank'),
         ("a b", "contains a blank"),
         ("ubunt\u00fc", r'"ubunt\u00fc" contains a blank or a character outside ASCII'),
-        ("app:\uff11", "contains a blank or a character outside ASCII"),
         ("f" * 64, "is an image id, not a name"),
-        (SHA, "is an image id, not a name"),
         ("sha256:0a", "is an image id, not a name"),
         ("sha256:1", "is an image id, not a name"),
         ("Ubuntu", '"Ubuntu" has upper case letters, an image name is lower case'),
         ("quay.io/Team/app", '"Team/app" has upper case letters'),
         ("quay.io/", '"" is not an image name'),
-        ("quay.io//app", '"/app" is not an image name'),
         ("/app", '"/app" is not an image name'),
-        ("quay.io/app/", '"app/" is not an image name'),
         (
             "quay.io/a..b",
             '"a..b" is not an image name: between slashes use lower case letters and digits, with single',
         ),
         ("quay.io/a___b", '"a___b" is not an image name'),
         ("quay.io/-a", '"-a" is not an image name'),
-        ("quay.io/a.", '"a." is not an image name'),
         (":1.0", '"" is not an image name'),
         ("-quay.io/app", '"-quay.io" is not the host name of a registry'),
-        ("a..b/app", '"a..b" is not the host name of a registry'),
         ("host:port/app", '"host:port" is not the host name of a registry'),
         ("my_hub:5000/app", '"my_hub:5000" is not the host name of a registry'),
         ("[::1/app", '"[::1" is not the host name of a registry'),
@@ -89,12 +74,10 @@ def test_parse(text: str, expected: tuple[str, str, str | None, str | None]) -> 
         ("app:" + "t" * 129, "a tag has at most 128 characters, this one has 129"),
         ("app@", '"" is not a digest: start it with one of sha256:, sha384:, sha512:'),
         ("app@latest", '"latest" is not a digest'),
-        ("app@md5:" + "0" * 32, "is not a digest: start it with one of"),
         ("app@SHA256:" + "0" * 64, "is not a digest: start it with one of"),
         ("app@sha256:" + "0" * 63, "a sha256 digest has 64 characters out of 0-9 and a-f, not"),
         ("app@sha256:" + "A" * 64, "a sha256 digest has 64 characters out of 0-9 and a-f, not"),
         ("app@sha512:" + "0" * 64, "a sha512 digest has 128 characters"),
-        (f"app@{SHA}@{SHA}", "a sha256 digest has 64 characters"),
         (f"app@{SHA}:1.0", "a sha256 digest has 64 characters"),
         ("quay.io/" + "a" * 256, "an image name has at most 255 characters, not 256"),
         ("a" * 1025, "an image reference has at most 1024 characters, this one has 1025"),
@@ -146,29 +129,21 @@ def test_text_of_a_reference_is_the_full_name(text: str, full: str) -> None:
         ("registry.example.com/ml/app", "registry.example.com", True),
         ("registry.example.com/mlops/app", "registry.example.com/ml", False),
         ("registry.example.com.evil.org/ml/app", "registry.example.com/ml", False),
-        ("registry.example.com.evil.org/ml/app", "registry.example.com", False),
         ("evil.org/registry.example.com/ml/app", "registry.example.com/ml", False),
         ("evil.registry.example.com/ml/app", "registry.example.com", False),
-        ("registry.example.com/other/ml/app", "registry.example.com/ml", False),
         ("REGISTRY.example.com/ml/app", "registry.Example.com/ml", True),
         ("registry.example.com:5000/ml/app", "registry.example.com:5000/ml", True),
         ("registry.example.com:5000/ml/app", "registry.example.com/ml", False),
-        ("registry.example.com/ml/app", "registry.example.com:5000/ml", False),
         ("registry.example.com:50001/app", "registry.example.com:5000", False),
         ("ubuntu", "docker.io", True),
         ("ubuntu", "docker.io/library", True),
         ("ubuntu", "index.docker.io/library", True),
         ("ubuntu", "docker.io/ubuntu", False),
-        ("org/app", "docker.io/library", False),
-        ("org/app", "docker.io/org", True),
-        (f"quay.io/app@{SHA}", "quay.io", True),
         ("localhost/app", "localhost", True),
         # invalid entries match nothing
         ("quay.io/app", "", False),
         ("quay.io/app", "quay.io/", False),
-        ("quay.io/team/app", "quay.io/team/", False),
         ("quay.io/team/app", "quay.io/Team", False),
-        ("quay.io/app", "https://quay.io", False),
         ("quay.io/app", "*.io", False),
         ("org/app", "org", False),
     ],
@@ -190,30 +165,22 @@ def test_in_registry(image: str, entry: str, expected: bool) -> None:
         ("http://quay.io", "starts with a scheme: remove everything up to and including ://"),
         ("org", 'does not start with a registry: for an organisation on Docker Hub write "docker.io/org"'),
         ("org/app", 'does not start with a registry: for an organisation on Docker Hub write "docker.io/org/app"'),
-        *[
-            (entry, 'is not a registry with an optional path, such as "quay.io" or "registry.example.com:5000/team"')
-            for entry in (
-                "",
-                "/",
-                "quay.io/" + "a/" * 600 + "a",
-                "quay.io/",
-                "*.example.com",
-                "quay.io/*",
-                "quay.io/Team",
-                "quay.io/a:1",
-                "quay.io\n",
-            )
-        ],
-        *[
-            (
-                entry * 2**19,
-                'is not a registry with an optional path, such as "quay.io" or "registry.example.com:5000/team"',
-            )
-            for entry in ("a.", "a/", "__")
-        ],
     ],
 )
 def test_registry_problem(entry: str, problem: str | None) -> None:
+    assert registry_problem(entry) == problem
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *["", "/", "quay.io/", "*.example.com", "quay.io/Team", "quay.io/a:1", "quay.io\n"],
+        *["quay.io/" + "a/" * 600 + "a", "a." * 2**19, "a/" * 2**19, "__" * 2**19],
+    ],
+    ids=lambda entry: repr(entry[:20]),
+)
+def test_text_that_is_not_a_registry_is_a_problem(entry: str) -> None:
+    problem = 'is not a registry with an optional path, such as "quay.io" or "registry.example.com:5000/team"'
     assert registry_problem(entry) == problem
 
 

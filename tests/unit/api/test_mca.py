@@ -16,19 +16,16 @@ def read(script: str) -> list[tuple[str, str]]:
     [
         ("mpirun -np 2 x", []),
         ('mpirun -np 2 -mca plm_rsh_args "-p 2222" x', [("plm_rsh_args", "-p 2222")]),
-        ("mpirun -np 2 --mca plm_rsh_args '-p 2222' x", [("plm_rsh_args", "-p 2222")]),
         ('mpirun -np 2 --mca=plm_rsh_args "-p 2222" x', [("plm_rsh_args", "-p 2222")]),
         ('mpirun -gmca plm_rsh_args "-p 2222" x', [("plm_rsh_args", "-p 2222")]),
         ('mpirun --prtemca plm_ssh_args "-p 2222" x', [("plm_ssh_args", "-p 2222")]),
         ("mpirun -mca pml ucx -mca btl ^openib x", [("pml", "ucx"), ("btl", "^openib")]),
         # An unknown option, and an unknown number of ranks.
         ("mpirun --brand-new -np $NP -mca pml ucx x", [("pml", "ucx")]),
-        ('mpirun \\\n  -mca plm_rsh_args "-p $PORT" \\\n  x', [("plm_rsh_args", "-p $PORT")]),
         # The words end where a shell is needed to read on.
         ("mpirun -np $(nproc) -mca pml ucx x", []),
         ("mpirun -mca pml", []),
         ("mpirun -mca", []),
-        ("mpirun --mca=pml", []),
         ("mpirun --mca=", []),
         ("mpirun -pmixmca a b", []),
         ("mpirun mca pml ucx", []),
@@ -45,7 +42,6 @@ def test_parameters_of_a_call(script: str, expected: list[tuple[str, str]]) -> N
         ("-p 2222 -o StrictHostKeyChecking=no", True),
         ("", True),
         ("-p $PORT", False),
-        ("-p $(PORT)", False),
         ("-p `port`", False),
         ("-p\n2222", False),
         ("x" * 1001, False),

@@ -12,10 +12,8 @@ from webhook.api.networks import Network, NetworksError, extended, extends, pars
     ("text", "expected"),
     [
         ("", []),
-        (" ", []),
         ("ib", [Network("", "ib")]),
         ("ib, net/roce@net1 ,ib@net2", [Network("", "ib"), Network("net", "roce", "net1"), Network("", "ib", "net2")]),
-        ('[{"name": "ib", "interface": "ib0"}]', [Network("", "ib", "ib0")]),
         ('[{"name": "ib", "namespace": "net", "ips": ["10.0.0.1/24"]}]', [Network("net", "ib")]),
         ('[{"name": "ib", "namespace": null}]', [Network("", "ib")]),
         ("[]", []),
@@ -25,15 +23,13 @@ def test_networks_in_both_notations(text: str, expected: list[Network]) -> None:
     assert parse(text) == expected
 
 
-@pytest.mark.parametrize("text", ["a/b/c", "a@b@c", "a,", ",", "/a", "a/", "@if", "a@"])
+@pytest.mark.parametrize("text", ["a/b/c", "a@b@c", "a,", "/a", "a/", "@if", "a@"])
 def test_invalid_list_is_an_error(text: str) -> None:
     with pytest.raises(NetworksError, match="with commas between"):
         parse(text)
 
 
-@pytest.mark.parametrize(
-    "text", ['{"name": "ib"}', "[", '["ib"]', '[{"name": 1}]', "[{}]", '"ib"', '[{"name":"\ud800"}]']
-)
+@pytest.mark.parametrize("text", ['{"name": "ib"}', '["ib"]', '[{"name": 1}]', "[{}]", '[{"name":"\ud800"}]'])
 def test_invalid_json_is_an_error(text: str) -> None:
     with pytest.raises(NetworksError, match="in JSON"):
         parse(text)

@@ -1,10 +1,9 @@
 """Placeholders in converted jobs: `check` reports the placeholder instead of other faults of the same field."""
 
+from tests.support.jobs import changed
 from webhook.api.placeholders import fill_in, find
 from webhook.cli import job_check, job_world
 from webhook.cli.files import Manifest
-
-CONTAINER = {"name": "a", "image": fill_in("your image"), "command": ["mpirun", "-np", "2", "a"]}
 
 
 def test_paths_are_those_of_findings() -> None:
@@ -23,15 +22,13 @@ def test_paths_are_those_of_findings() -> None:
 
 
 def test_check_reports_each_fault_once() -> None:
-    replica = {"replicas": 1, "template": {"spec": {"containers": [CONTAINER]}}}
-    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": fill_in("the claim with the data")}}]
-    worker = {"replicas": 2, "template": {"spec": {"containers": [{"name": "a", "image": "a:1"}], "volumes": volumes}}}
-    document = {
-        "apiVersion": "kubeflow.org/v2beta1",
-        "kind": "MPIJob",
-        "metadata": {"name": "a"},
-        "spec": {"mpiReplicaSpecs": {"Launcher": replica, "Worker": worker}},
-    }
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": fill_in("the claim with the data")}}
+    document = changed(
+        {
+            "Launcher.template.spec.containers.0.image": fill_in("your image"),
+            "Worker.template.spec.volumes": [volume],
+        }
+    )
     verdict = job_check.check(Manifest("job.yaml", document), job_world.of_nothing())
     assert {(cause["field"], cause["message"]) for cause in verdict.as_json()["causes"]} == {
         (

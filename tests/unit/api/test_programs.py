@@ -18,7 +18,6 @@ from webhook.api.programs import started_by
         ("  pip install x\n\n  sleep infinity\n", {"pip", "sleep"}),
         ("# nothing\n", {"bash"}),
         ("source /x; mpirun y", None),
-        ("${MPI} x", None),
         ("$MPI x", None),
         ('"$MPI" x', None),
         ("./run.sh", None),

@@ -24,9 +24,7 @@ def one(text: str | bytes) -> Any:
         ("'1'", "1"),
         ("!!str 1", "1"),
         ("1", 1),
-        ("-5", -5),
         ("+7", 7),
-        ("0", 0),
         ("-0", 0),
         ("1_000", 1000),
         ("0x1F", 31),
@@ -41,7 +39,6 @@ def one(text: str | bytes) -> Any:
         ("1e20", 10**20),
         ("1e21", 1e21),
         ("1e-4", 0.0001),
-        ("1e3", 1000),
         ("2.0", 2),
         (".5", 0.5),
         ("5.", 5),
@@ -56,21 +53,17 @@ def one(text: str | bytes) -> Any:
         ("tRUE", "tRUE"),
         ("10:30", "10:30"),
         ("2026-01-31", "2026-01-31"),
-        ("2026-01-31T10:00:00Z", "2026-01-31T10:00:00Z"),
         ("1.2.3", "1.2.3"),
         ("+", "+"),
         ("..", ".."),
-        ("500m", "500m"),
-        ("16Gi", "16Gi"),
         ("/x", "/x"),
         (r'"\/"', "/"),
         ('"\\u00e9"', "é"),
     ],
 )
 def test_scalars_are_read_as_by_kubectl(text: str, expected: object) -> None:
-    found = one(f"a: {text}")
-    assert found == {"a": expected}
-    assert type(found["a"]) is type(expected)
+    value = one(f"a: {text}")["a"]
+    assert (type(value), value) == (type(expected), expected)
 
 
 @pytest.mark.parametrize("text", ["", "~", "null", "Null"])
@@ -114,6 +107,10 @@ def test_byte_order_mark_is_ignored(text: str | bytes) -> None:
     assert one(text) == {"a": 1}
 
 
+NO_KEY = "this line is neither a key with `: ` nor the continuation of a text"
+OR_COMMA = "or a comma between its entries"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -136,23 +133,11 @@ def test_byte_order_mark_is_ignored(text: str | bytes) -> None:
             "line 1, column 5: a colon is not allowed here: indent the line like its neighbours, write a blank"
             ' after the colon of each key, and put text with ": " in quotes',
         ),
-        (
-            "a:\n  b: 1\n  c 3\n  d: 2",
-            "line 3, column 3: this line is neither a key with `: ` nor the continuation of a text",
-        ),
-        (
-            "a:\n  - b\n  -c\n  - d",
-            "line 3, column 3: this line is neither a key with `: ` nor the continuation of a text",
-        ),
+        ("a:\n  b: 1\n  c 3\n  d: 2", f"line 3, column 3: {NO_KEY}"),
+        ("a:\n  - b\n  -c\n  - d", f"line 3, column 3: {NO_KEY}"),
         ('a: 1\nb: "x\nc: 3\nd: 4', "line 2, column 4: quotes are not closed"),
-        (
-            "a: 1\nb: [1, 2\nc: 3",
-            "line 2, column 4: a list in brackets is not closed: write ], or a comma between its entries",
-        ),
-        (
-            "a: 1\nb: {c: 1\nd: 3",
-            "line 2, column 4: a mapping in braces is not closed: write }, or a comma between its entries",
-        ),
+        ("a: 1\nb: [1, 2\nc: 3", f"line 2, column 4: a list in brackets is not closed: write ], {OR_COMMA}"),
+        ("a: 1\nb: {c: 1\nd: 3", f"line 2, column 4: a mapping in braces is not closed: write }}, {OR_COMMA}"),
         ("a: [", "line 2, column 1: did not find expected node content"),
         ('"\\ud800"', "line 1, column 4: found invalid Unicode character escape code"),
         ('{"a": "\\ud800"}', "line 1, column 10: found invalid Unicode character escape code"),
@@ -193,14 +178,14 @@ def test_limit_of_aliases_applies_to_each_document() -> None:
 @PROPERTY
 @given(json_values())
 def test_any_json_value_is_read_back(value: Any) -> None:
-    def go(found: Any) -> Any:
+    def go(item: Any) -> Any:
         """The value with numbers as Go writes them after it has read them."""
-        if isinstance(found, list):
-            return [go(item) for item in found]
-        if isinstance(found, dict):
-            return {key: go(item) for key, item in found.items()}
-        outside = isinstance(found, int) and not isinstance(found, bool) and not -(2**63) <= found < 2**64
-        return float(found) if outside else found
+        if isinstance(item, list):
+            return [go(entry) for entry in item]
+        if isinstance(item, dict):
+            return {key: go(entry) for key, entry in item.items()}
+        outside = isinstance(item, int) and not isinstance(item, bool) and not -(2**63) <= item < 2**64
+        return float(item) if outside else item
 
     text = json.dumps({"value": value})
     assert one(text) == {"value": go(value)}

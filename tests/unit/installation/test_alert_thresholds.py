@@ -24,10 +24,10 @@ class Case(NamedTuple):
     fires: bool
 
 
-def slow(each: str, soon: int, late: int) -> dict[str, str]:
-    """Calls per minute with the labels `each`: `soon` below one second, and `late` between one and two seconds."""
+def slow(labels: str, soon: int, late: int) -> dict[str, str]:
+    """Calls per minute with the labels `labels`: `soon` below one second, and `late` between one and two seconds."""
     buckets = {"1": soon, "2": soon + late, "+Inf": soon + late}
-    return {f'{OF_CALLS}{{{each},le="{bound}"}}': f"0+{count}x60" for bound, count in buckets.items()}
+    return {f'{OF_CALLS}{{{labels},le="{bound}"}}': f"0+{count}x60" for bound, count in buckets.items()}
 
 
 def pairs(alert: str, series: str, *, above: str, below: str, minutes: int) -> list[Case]:
@@ -50,7 +50,6 @@ def is_one(alert: str, series: str, *, minutes: int = 6) -> list[Case]:
 
 
 def gpu(number: str) -> str:
-    """A GPU of a job."""
     return f'mpijob_gpu_utilization{{namespace="team-a",job_name="train",pod="train-worker-0",gpu_id="{number}"}}'
 
 

@@ -30,9 +30,6 @@ OURS = {MADE_BY: BY_REGISTER}
 WANTED = configurations(by_url("https://192.0.2.7:8443", b"CA"), labels=OURS, policy_namespace="policies")
 
 
-# The objects
-
-
 # The complete objects are in manifests/components/hooks/webhooks.yaml and manifests/components/trainer/webhooks.yaml.
 
 
@@ -77,9 +74,6 @@ def test_client_config_of_a_service():
     path = "/validate-mpijob"
     service = {"namespace": "training", "name": "webhook", "port": 443, "path": path}
     assert by_service("training", "webhook")(path) == {"service": service}
-
-
-# On a cluster
 
 
 @pytest.fixture
@@ -231,9 +225,6 @@ async def test_server_without_a_version_is_treated_as_having_no_match_conditions
     assert not await has_match_conditions(registration._client)
 
 
-# As a part of the service
-
-
 def test_service_is_registered_while_it_runs(api, tmp_path):
     with live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url)) as service:
         config = api.objects[MUTATING]["webhooks"][0]["clientConfig"]
@@ -272,9 +263,6 @@ def test_configurations_left_behind_are_logged(api, tmp_path):
         api.refusals["DELETE", MUTATING] = (500, "etcd is gone")
     (line,) = service.log("webhook configurations are left behind")
     assert MUTATING.split("/")[-2] in line["reason"]
-
-
-# Faults of a cluster
 
 
 @pytest.mark.parametrize(

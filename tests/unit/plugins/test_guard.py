@@ -1,6 +1,5 @@
 """If a plug-in fails in a review, only its result is left out."""
 
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +9,11 @@ from tests.support import injecting, jobs
 from tests.support.jobs import GOOD
 from tests.support.plugins import RULE, SAYS_NO, install, install_injection, install_rule, taken_in
 from tests.support.policies import HEADER
-from webhook.admission import pipelines
+from tests.support.rule_checks import decide
 from webhook.admission.decision import Decision
-from webhook.cluster.view import NothingKnown
 from webhook.plugins import loading
 from webhook.policy.document import PolicyError
-from webhook.policy.in_force import Policy, load_policy
-
-
-def validate(job: Any, policy: Policy, **fields: Any) -> Decision:
-    return pipelines.validate(jobs.request(job, **fields), policy=policy, view=NothingKnown(), today=date.min)
-
+from webhook.policy.in_force import load_policy
 
 FAILING = {
     "raises": ("raise KeyError(job.metadata.name)\n    yield", "KeyError in acme_no.py:11"),
@@ -41,30 +34,30 @@ def test_failing_rule_rejects_nothing_and_other_rules_are_checked(tmp_path: Path
     job = jobs.changed({"Worker.replicas": 1})
     with taken_in(tmp_path, "acme"):
         policy = load_policy(None)
-        decision = validate(job, policy)
+        decision = decide(job, policy)
         assert [finding.rule for finding in decision.denied] == ["worker-count"]
         (failure,) = decision.audited
         assert failure.rule == "acme-no"
         assert failure.violation.message.startswith(f"the plug-in acme failed ({reason}")
         assert "the plug-in acme failed" in decision.response("u").audit_annotations["audit-violations"]
         assert loading.FAILURES.counts == {("rule", "acme-no"): 1}
-        assert validate(GOOD, policy).allowed
+        assert decide(GOOD, policy).allowed
         assert loading.problems()["acme"].startswith(f"rule acme-no failed 2 times, last with {reason}")
 
 
 def test_rule_of_a_plugin_rejects_like_a_built_in_rule(tmp_path: Path) -> None:
     install_rule(tmp_path)
     with taken_in(tmp_path, "acme"):
-        assert "spec: I say no [acme-no]" in validate(GOOD, load_policy(None)).message
-        warned = validate(GOOD, load_policy(HEADER + "rules: {acme-no: {action: warn, word: never}}"))
+        assert "spec: I say no [acme-no]" in decide(GOOD, load_policy(None)).message
+        warned = decide(GOOD, "rules: {acme-no: {action: warn, word: never}}")
         assert "spec: I say never. Give up. [acme-no]" in warned.warnings
-        assert validate(GOOD, load_policy(HEADER + "rules: {acme-no: {action: 'off'}}")).allowed
+        assert decide(GOOD, "rules: {acme-no: {action: 'off'}}").allowed
 
 
 def test_update_without_a_new_violation_is_admitted(tmp_path: Path) -> None:
     install_rule(tmp_path)
     with taken_in(tmp_path, "acme"):
-        assert validate(GOOD, load_policy(None), old=GOOD, operation="UPDATE").allowed
+        assert decide(GOOD, load_policy(None), old=GOOD, operation="UPDATE").allowed
 
 
 WRITES = """job.spec.slots_per_worker = 99
@@ -79,22 +72,22 @@ def test_job_that_a_plugin_changes_is_unchanged_for_later_rules_and_reviews(tmp_
     changed = jobs.changed({"metadata.labels": {"a": "b"}})
     with taken_in(tmp_path, "acme"):
         policy = load_policy(None)
-        before = validate(changed, load_policy(HEADER + "rules: {acme-no: {action: 'off'}}"))
+        before = decide(changed, "rules: {acme-no: {action: 'off'}}")
         for _ in range(2):
-            assert validate(changed, policy) == before
-        assert validate(changed, policy, old=GOOD, operation="UPDATE").allowed
+            assert decide(changed, policy) == before
+        assert decide(changed, policy, old=GOOD, operation="UPDATE").allowed
         assert loading.FAILURES.counts == {("rule", "acme-no"): 0}
 
 
-@pytest.mark.parametrize(("install_entry", "decide"), [(install_rule, validate), (install_injection, injecting.mutate)])
+@pytest.mark.parametrize(("install_entry", "judge"), [(install_rule, decide), (install_injection, injecting.mutate)])
 def test_interrupt_of_the_process_is_not_a_failure_of_the_plugin(
-    tmp_path: Path, install_entry: Any, decide: Any
+    tmp_path: Path, install_entry: Any, judge: Any
 ) -> None:
     install_entry(tmp_path, "raise KeyboardInterrupt\n    yield")
     with taken_in(tmp_path, "acme"):
         policy = load_policy(None)
         with pytest.raises(KeyboardInterrupt):
-            decide(GOOD, policy)
+            judge(GOOD, policy)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +107,8 @@ def test_failing_injection_leaves_the_job_unchanged(tmp_path: Path, body: str) -
         assert (decision.patch, decision.document) == (without.patch, without.document)
         assert "acme-more: failed, so nothing was injected; inform your administrator" in decision.warnings
         assert loading.FAILURES.counts == {("injection", "acme-more"): 1}
-        required = load_policy(HEADER + "injections: {acme-more: {required: deny}}")
-        assert "required-injection" not in [each.rule for each in validate(GOOD, required).denied]
+        required = "injections: {acme-more: {required: deny}}"
+        assert "required-injection" not in [each.rule for each in decide(GOOD, required).denied]
 
 
 def test_conflicting_injection_is_not_a_failure_and_others_are_applied(tmp_path: Path) -> None:

@@ -87,10 +87,8 @@ def test_broken_plugin_is_reported_and_policies_that_use_it_stay_valid(tmp_path:
         assert len(plugin.faults) == 1
         assert plugin.faults[0].startswith(f"rule acme-no: {fault}")
         assert loading.problems() == {"acme": plugin.faults[0]}
-        text = (
-            "rules: {acme-no: {action: deny, word: [7]}}\nexemptions: [{rules: [acme-no], reason: old, users: [eva]}]"
-        )
-        policy = load_policy(HEADER + text)
+        exemptions = "exemptions: [{rules: [acme-no], reason: old, users: [eva]}]"
+        policy = load_policy(f"{HEADER}rules: {{acme-no: {{action: deny, word: [7]}}}}\n{exemptions}")
         assert policy.settings("acme-no") is None
         assert policy.document.model_dump(by_alias=True)["rules"]["acme-no"] == {"action": "deny", "word": [7]}
 

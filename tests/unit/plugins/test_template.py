@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.jobs import GOOD
 from tests.support.paths import ROOT
+from tests.support.policies import HEADER
 
 TEMPLATE = ROOT / "examples" / "plugin"
 NAME = "example-mpijob-plugin"
@@ -32,14 +33,8 @@ def run(
     site: Path, *arguments: str, status: int = 0, module: str = "webhook", cwd: Path = ROOT, named: str = NAME
 ) -> str:
     environment = {**os.environ, "PYTHONPATH": str(site), "MPIJOB_WEBHOOK_PLUGINS": named}
-    done = subprocess.run(
-        [sys.executable, "-m", module, *arguments],
-        env=environment,
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 
@@ -61,13 +56,9 @@ def test_plugins_command_lists_the_template(site: Path) -> None:
 def test_check_and_policies_use_the_template(site: Path, tmp_path: Path) -> None:
     job, policy = tmp_path / "job.json", tmp_path / "policy.yaml"
     job.write_text(json.dumps(GOOD))
-    policy.write_text(
-        "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
-        "rules: {example-cost-centre: {allowed: ['4711']}}\n"
-    )
-    assert "nobody pays for this job [example-cost-centre]" in run(
-        site, "check", "--policy", str(policy), str(job), status=1
-    )
+    policy.write_text(f"{HEADER}rules: {{example-cost-centre: {{allowed: ['4711']}}}}\n")
+    checked = run(site, "check", "--policy", str(policy), str(job), status=1)
+    assert "nobody pays for this job [example-cost-centre]" in checked
     run(site, "policy", "validate", str(policy))
     assert "example-cost-centre" in run(site, "policy", "validate", str(policy), status=1, named="")
 

@@ -29,14 +29,8 @@ def mapped(count: int) -> str:
 TEXTS = {
     "exemptions": exemptions,
     "exemptions[0].users": lambda count: f"exemptions: [{{rules: [gpus], users: {listed(count)}, reason: r}}]",
-    "exemptions[0].namespaces": lambda count: (
-        f"exemptions: [{{rules: [gpus], namespaces: {listed(count)}, reason: r}}]"
-    ),
-    "controllers": lambda count: f"controllers: {listed(count)}",
-    "params": lambda count: f"params: {mapped(count)}",
     "params.a.b": lambda count: f"params: {{a: {{b: {listed(count)}}}}}",
     "namespaces.matchLabels": lambda count: f"namespaces: {{matchLabels: {mapped(count)}}}",
-    "rules.priority.allowed": lambda count: f"rules: {{priority: {{allowed: {listed(count)}}}}}",
     "injections.labels.job": lambda count: f"injections: {{labels: {{job: {mapped(count)}}}}}",
 }
 

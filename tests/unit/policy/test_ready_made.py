@@ -6,7 +6,6 @@ tests/unit/cli/policy/test_suite.py runs. Here are effects that those files do n
 
 import re
 from collections.abc import Mapping
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from tests.support.jobs import changed, request
 from tests.support.networks import network
 from tests.support.nodes import node
 from tests.support.paths import DOCS, EXAMPLES, MANIFESTS
+from tests.support.rule_checks import decide
 from tests.support.strategies import COMPLETE
 from webhook.admission import pipelines
-from webhook.admission.pipelines import Decision
 from webhook.api import yaml
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.snapshot import Snapshot
@@ -61,19 +60,6 @@ RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 HOSPITAL = {"compliance.openshift.io/hipaa": "true"}
 
 
-def validate(job: Any, policy: Policy) -> Decision:
-    return pipelines.validate(request(job), policy=policy, view=NothingKnown(), today=date.min)
-
-
-def mutate(job: Any, policy: Policy) -> Decision:
-    return pipelines.mutate(request(job), policy=policy, view=NothingKnown())
-
-
-def denied(job: Any, policy: Policy) -> list[str]:
-    """`rule: field` for each violation that rejects the job."""
-    return [f"{finding.rule}: {finding.violation.path}" for finding in validate(job, policy).denied]
-
-
 def test_every_file_is_in_the_kustomization() -> None:
     assert [path.stem for path in FILES] == NAMES
     kustomization = (FOLDER / "kustomization.yaml").read_text(encoding="utf-8")
@@ -112,15 +98,11 @@ def test_platform_defaults_equal_the_built_in_defaults(namespace: Namespace | An
     assert defaults.rules == pipelines.load_policy(None).rules
 
 
-HIGH = {"Worker.template.spec.priorityClassName": "high"}
-
-
 def test_base_tier_allows_gangs_and_ranks_in_the_launcher() -> None:
     changes = {"spec.runPolicy.schedulingPolicy": {"minAvailable": 5}, "spec.runLauncherAsWorker": True}
-    assert denied(changed(changes), policy("tier-base")) == []
+    assert decide(changed(changes), policy("tier-base")).denied == []
 
 
-IMAGE = "Worker.template.spec.containers.0.image"
 MARKS = (
     "compliance.openshift.io/hipaa",
     "compliance.openshift.io/data-classification",
@@ -132,7 +114,7 @@ NODES = {f"{role}.template.spec.nodeSelector": {"compliance": "hipaa"} for role 
 
 def test_hipaa_allows_volumes_of_the_driver_for_secrets() -> None:
     keys = [{"name": "keys", "csi": {"driver": "secrets-store.csi.k8s.io"}}]
-    assert denied(changed({**MARKED, **NODES, "Worker.template.spec.volumes": keys}), policy("hipaa")) == []
+    assert decide(changed({**MARKED, **NODES, "Worker.template.spec.volumes": keys}), policy("hipaa")).denied == []
 
 
 TCP_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include")
@@ -162,11 +144,11 @@ def test_rdma_example_gets_variables_and_no_warnings(name: str, variables: set[s
     patched: Any = decision.document
     (launcher,) = patched["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"]
     assert variables <= {variable["name"] for variable in launcher["env"]}
-    validated = pipelines.validate(request(patched), policy=ready, view=FABRIC, today=date.min)
+    validated = decide(patched, ready, view=FABRIC)
     assert (validated.denied, validated.warned) == ([], [])
 
 
-BROKEN = {"Worker.replicas": 1000, "Launcher.replicas": 7, IMAGE: "A B", **MARKED, **HIGH}
+BROKEN = {"Worker.replicas": 1000, "Launcher.replicas": 7, "Worker.template.spec.priorityClassName": "high", **MARKED}
 
 
 class TestAuditOnly:
@@ -177,7 +159,7 @@ class TestAuditOnly:
         "labels", [{}, {**PREMIUM, **RESTRICTED, **HOSPITAL}], ids=["no labels", "labels of all policies"]
     )
     def test_every_job_is_admitted_and_audited(self, job: Any, labels: dict[str, str]) -> None:
-        decision = validate(job, policy(*NAMES, labels=labels))
+        decision = decide(job, policy(*NAMES, labels=labels))
         assert decision.allowed
         assert decision.audited
         assert decision.warnings == []
@@ -185,7 +167,7 @@ class TestAuditOnly:
     def test_nothing_is_injected(self) -> None:
         selected = policy(*NAMES, labels=HOSPITAL)
         assert selected.injections == ()
-        assert mutate(COMPLETE, selected).patch == []
+        assert pipelines.mutate(request(COMPLETE), policy=selected, view=NothingKnown()).patch == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

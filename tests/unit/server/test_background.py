@@ -63,10 +63,10 @@ async def test_fault_is_reported_until_the_restarted_task_has_run_for_a_while(mo
     monkeypatch.setattr(asyncio.get_running_loop(), "call_later", later, raising=False)
     async with background.in_background("policies", work, log=log, faults=faults):
         await until_soon(lambda: len(runs) == 3)
-        [(name, told)] = faults.items()
+        [(name, fault)] = faults.items()
         assert name == "policies"
-        assert told.startswith("it failed and was restarted: KeyError at ")
-        assert "object" not in told
+        assert fault.startswith("it failed and was restarted: KeyError at ")
+        assert "object" not in fault
         [now] = steady  # both failed tasks are gone
         now()
         assert faults == {}

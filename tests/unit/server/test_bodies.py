@@ -22,20 +22,6 @@ def test_body_beyond_the_limit_is_rejected(shared):
     assert (response.status, response.body) == (413, b"the body is larger than 7340032 bytes\n")
 
 
-def test_length_beyond_the_limit_is_rejected_before_the_body_arrives(shared):
-    connection = shared.connect()
-    connection.send(head("/validate-mpijob", content_length=str(10**12)))
-    assert connection.receive().status == 413
-    connection.close()
-
-
-def test_body_in_many_small_pieces_is_accepted(connection):
-    connection.send(head("/validate-mpijob", content_length=str(len(GOOD))))
-    for start in range(0, len(GOOD), 100):
-        connection.send(GOOD[start : start + 100])
-    assert connection.receive().status == 200
-
-
 def test_status_100_is_sent_to_a_client_that_expects_it(connection):
     connection.send(head("/validate-mpijob", content_length=str(len(GOOD)), expect="100-continue"))
     assert connection.receive().status == 100

@@ -38,10 +38,10 @@ def post(running: Live, monkeypatch: pytest.MonkeyPatch, pair: tuple[Path, Path]
     made = ssl.create_default_context
 
     def context(**options: Any) -> ssl.SSLContext:
-        found = made(**options)
+        client = made(**options)
         if pair is not None:
-            found.load_cert_chain(*pair)
-        return found
+            client.load_cert_chain(*pair)
+        return client
 
     monkeypatch.setattr(ssl, "create_default_context", context)
     assert running.service.ca_pem is not None

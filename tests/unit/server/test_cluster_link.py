@@ -94,24 +94,12 @@ async def test_watch_of_policies_is_restarted(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("ages", "stale", "unready"),
     [
-        pytest.param({}, set(), "", id="all caches fresh"),
-        pytest.param(
-            {"namespaces": 151}, {"namespaces"}, "namespaces", id="stale namespaces, whose labels select policies"
-        ),
-        pytest.param({"policies": 400}, {"policies"}, "policies", id="stale policies"),
-        pytest.param({"nodes": 400}, {"nodes"}, "", id="stale nodes, which select no policy"),
-        pytest.param(
-            {"namespaces": 240, None: 160},
-            {"namespaces", "policies", "nodes"},
-            "",
-            id="all caches stale during an outage",
-        ),
-        pytest.param(
-            {"namespaces": 400, None: 160},
-            {"namespaces", "policies", "nodes"},
-            "namespaces",
-            id="namespaces still stale after an outage",
-        ),
+        ({}, set(), ""),
+        ({"namespaces": 151}, {"namespaces"}, "namespaces"),  # their labels select policies
+        ({"policies": 400}, {"policies"}, "policies"),
+        ({"nodes": 400}, {"nodes"}, ""),
+        ({"namespaces": 240, None: 160}, {"namespaces", "policies", "nodes"}, ""),  # an outage
+        ({"namespaces": 400, None: 160}, {"namespaces", "policies", "nodes"}, "namespaces"),  # after an outage
     ],
 )
 async def test_stale_cache_prevents_readiness_only_while_other_caches_are_fresh(
@@ -148,14 +136,14 @@ class Lists:
 
 
 @pytest.mark.parametrize(
-    ("lists", "said"),
+    ("lists", "expected"),
     [
         (Lists(), f"{UNKNOWN} were not listed in time"),
         (Lists(WatchFault(FaultReason.FORBIDDEN, "no")), f"{UNKNOWN} cannot be listed (forbidden: no)"),
     ],
 )
-async def test_impact_is_not_computed_without_a_list_of_jobs(lists: Any, said: str) -> None:
-    assert await impact(lists) == [said]
+async def test_impact_is_not_computed_without_a_list_of_jobs(lists: Any, expected: str) -> None:
+    assert await impact(lists) == [expected]
 
 
 async def test_partial_impact_is_reported_as_partial() -> None:
@@ -164,14 +152,14 @@ async def test_partial_impact_is_reported_as_partial() -> None:
     assert re.fullmatch(r"would newly deny none of the first \d+ jobs", line)
 
 
-async def impact(lists: Any) -> list[str]:
+async def impact(lists: Any, *layers: Layer, seconds: float = 0.5) -> list[str]:
     return await policy_impact(
         lists,
         before=PolicySet(),
-        after=PolicySet(),
+        after=PolicySet(layers),
         view=NothingKnown(),
         today=date(2026, 11, 21),
-        time_left=lambda: 0.5,
+        time_left=lambda: seconds,
     )
 
 
@@ -183,15 +171,8 @@ class OnePage:
 
 
 async def test_impact_includes_custom_rules() -> None:
-    found = await policy_impact(
-        OnePage(),  # type: ignore[arg-type]
-        before=PolicySet(),
-        after=PolicySet([Layer("mine", read(document(rule("job.workers < 1")), policy_model()))]),
-        view=NothingKnown(),
-        today=date(2026, 11, 21),
-        time_left=lambda: 60.0,
-    )
-    assert found == ["would newly deny 1 of 1 jobs: custom/mine 1 (team-a/train)"]
+    layer = Layer("mine", read(document(rule("job.workers < 1")), policy_model()))
+    assert await impact(OnePage(), layer, seconds=60) == ["would newly deny 1 of 1 jobs: custom/mine 1 (team-a/train)"]
 
 
 async def test_too_expensive_job_is_counted_separately(monkeypatch: pytest.MonkeyPatch) -> None:

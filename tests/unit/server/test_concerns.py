@@ -12,8 +12,6 @@ from aiohttp.test_utils import RawTestServer
 
 from certs.authority import Authority, KeyPair
 from tests.support.ca_store import DAY, Cluster
-from tests.support.installation.looked_at import ALL, KUEUE, VALIDATING, Installation
-from tests.support.installation.looked_at import Api as ConfigurationApi
 from tests.support.logs import Log
 from tests.support.object_api import kubeconfig
 from tests.support.paths import ROOT
@@ -98,13 +96,6 @@ async def policies(remembered: str, _: Path) -> AsyncIterator[Concerns]:
 
 
 @asynccontextmanager
-async def installation(api: ConfigurationApi, _: Path) -> AsyncIterator[Concerns]:
-    found = Installation(api)
-    await found.look()
-    yield lambda: found.concerns
-
-
-@asynccontextmanager
 async def cluster(status: int, folder: Path) -> AsyncIterator[Concerns]:
     """A replica whose lists are all rejected with `status`."""
     api = FakeApi()
@@ -133,30 +124,10 @@ EXPIRED, OTHER = pair(hours=-1), pair(FOREIGN)
         (files, (EXPIRED.certificate_pem[:400], EXPIRED.key_pem), "certificate-files", "not PEM, or damaged"),
         (files, (pair().certificate_pem, pair().key_pem), "certificate-files", "key"),
         (files, (OTHER.certificate_pem, OTHER.key_pem), "certificate-files", "was not issued by the CA in"),
-        (
-            policies,
-            HEADER + "rules: {gpus: {max: 4}}",
-            "policy-broken-platform",
-            'policy "platform" is broken, its last good document stays in force: line 3: mode',
-        ),
-        (
-            policies,
-            "",
-            "policy-broken-platform",
-            'policy "platform" is broken, it has no effect: line 3: mode',
-        ),
-        (
-            installation,
-            ConfigurationApi({VALIDATING: ALL[VALIDATING], KUEUE: ALL[KUEUE]}),
-            "configuration-missing",
-            "there is no MutatingWebhookConfiguration: nothing is injected into jobs",
-        ),
-        (installation, ConfigurationApi(ALL, denied="leases"), "right-missing", "the service may not get, create"),
-        (installation, ConfigurationApi(ALL, denied="namespaces"), "right-essential", "the service may not get names"),
-        *(
-            (cluster, 403, f"unknown-{kind}", f"no information about {kind}: forbidden")
-            for kind in ("namespaces", "nodes", "pods", "resourcequotas", "mpijobs", "limitranges", "localqueues")
-        ),
+        (policies, HEADER, "policy-broken-platform", "is broken, its last good document stays in force: line 3: mode"),
+        (policies, "", "policy-broken-platform", 'policy "platform" is broken, it has no effect: line 3: mode'),
+        (cluster, 403, "unknown-nodes", "no information about nodes: forbidden"),
+        (cluster, 403, "unknown-mpijobs", "no information about mpijobs: forbidden"),
         (cluster, 500, "unknown-nodes", "no information about nodes: server-error"),
         (cluster, 403, "policies-unread", "the policies in ns cannot be read (forbidden"),
     ],

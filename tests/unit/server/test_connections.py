@@ -19,8 +19,6 @@ GOOD = jobs.body(jobs.GOOD)
 
 
 class Connection:
-    """A connection of a World."""
-
     def __init__(self, world: "World", name: str, *, busy: bool) -> None:
         self.peer = name[0]
         self.used = world.now
@@ -87,7 +85,6 @@ def test_maximum_leaves_descriptors_for_other_uses(monkeypatch: pytest.MonkeyPat
 
 
 def silent(running: Live) -> socket.socket:
-    """A connection that never starts TLS."""
     address = urlsplit(running.service.url)
     return socket.create_connection((address.hostname, address.port), timeout=30)
 

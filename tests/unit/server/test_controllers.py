@@ -38,8 +38,8 @@ async def test_unreadable_resource_is_a_concern_and_reviews_continue() -> None:
     async with AsyncExitStack() as stack:
         await run_watch(stack, around, watch)
         await until(lambda: watch.ran)
-        told = "[!]unknown-launchers: no information about launchers: forbidden: jobs.batch is forbidden"
-        assert readiness.report() == f"{told}\nreadyz check passed\n"
+        concern = "[!]unknown-launchers: no information about launchers: forbidden: jobs.batch is forbidden"
+        assert readiness.report() == f"{concern}\nreadyz check passed\n"
         assert telemetry.registry.get_sample_value("mpijob_webhook_cache_synced", {"kind": "launchers"}) == 0
         watch.known = True
         assert readiness.report() == "readyz check passed\n"
@@ -71,8 +71,8 @@ async def test_state_of_a_controller_is_in_metrics_and_concerns() -> None:
 
         assert value("reconciles_total", result="done") == value("reconciles_total", result="failed") == 1
         assert (value("requests_total"), value("failing"), value("waiting")) == (7, 1, 0)
-        told = "[!]tests: 1 failed and will be tried again; the last: no right\nreadyz check passed\n"
-        assert readiness.report() == told
+        report = "[!]tests: 1 failed and will be tried again; the last: no right\nreadyz check passed\n"
+        assert readiness.report() == report
 
 
 async def test_removal_of_keys_is_restarted_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

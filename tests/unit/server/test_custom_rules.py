@@ -41,8 +41,8 @@ def test_custom_rules_give_verdicts_and_report_faults(tmp_path: Path) -> None:
         assert answer["auditAnnotations"]["rule-faults"] == 'custom/unguarded: Key not found in map : "nothing"'
         assert service.metric("own_rule_faults_total", rule="custom/unguarded") == 2
         assert service.metric("rule_results_total", rule="custom/few", action="deny") == 2
-        told = [(line["rule"], line["fault"]) for line in service.log("custom rule not evaluated")]
-        assert told == [("custom/unguarded", "Key not found in map : ...")]
+        faults = [(line["rule"], line["fault"]) for line in service.log("custom rule not evaluated")]
+        assert faults == [("custom/unguarded", "Key not found in map : ...")]
         concern = "[!]own-rule-custom/unguarded: the policy's rule custom/unguarded could not be evaluated: Key not"
         assert concern in service.service.readiness.report()
         assert service.service.readiness.ready

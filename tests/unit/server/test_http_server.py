@@ -48,8 +48,6 @@ class Slow:
 
 
 class Failing(Slow):
-    """A handler that raises an exception."""
-
     async def _later(self, number: int) -> Reply:
         raise RuntimeError(number)
 

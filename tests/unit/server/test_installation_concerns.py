@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.installation.looked_at import ALL, INSTALLED, KUEUE, MUTATING, VALIDATING, Api, Installation, kueue
+from tests.support.paths import ROOT
 from webhook.client.calls import ApiError, ClusterError
 
 
@@ -21,20 +22,18 @@ def without_conditions() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("api", "settings", "concern", "text"),
     [
-        pytest.param(Api({**ALL, MUTATING: ApiError(404, "")}), {}, "configuration-missing", "nothing is injected"),
-        pytest.param(Api({**ALL, VALIDATING: ApiError(404, "")}), {}, "configuration-missing", "jobs are not checked"),
-        pytest.param(Api({**ALL, MUTATING: without_conditions()}), {}, "secret-hook-unguarded", "before 1.28"),
-        pytest.param(
-            Api({**ALL, KUEUE: kueue("a-kueue")}), {}, "configuration-order", "Kueue does not get the injected queue"
-        ),
-        pytest.param(Api(ALL, denied="leases"), {}, "right-missing", "two jobs may get the same quota"),
-        pytest.param(Api(ALL, denied="create events"), {}, "right-missing", "faults of broken ones are not reported"),
-        pytest.param(Api(ALL, denied="subjectaccessreviews"), {}, "right-missing", "exemptions by annotation"),
-        pytest.param(Api(ALL, denied="validatingwebhook"), {}, "right-missing", "configurations"),
-        pytest.param(Api(ALL, denied="get namespaces"), {}, "right-essential", "no verdict"),
-        pytest.param(Api(ALL, denied="configmaps"), {}, "right-essential", "policies are not followed"),
-        pytest.param(Api(ALL, denied="secrets"), {"ca_secret": "ca"}, "right-essential", "not renewed"),
-        pytest.param(Api(ALL, denied="secrets"), {"remove_keys": True}, "right-missing", "keys of ended jobs stay"),
+        (Api({**ALL, MUTATING: ApiError(404, "")}), {}, "configuration-missing", "nothing is injected"),
+        (Api({**ALL, VALIDATING: ApiError(404, "")}), {}, "configuration-missing", "jobs are not checked"),
+        (Api({**ALL, MUTATING: without_conditions()}), {}, "secret-hook-unguarded", "before 1.28"),
+        (Api({**ALL, KUEUE: kueue("a-kueue")}), {}, "configuration-order", "Kueue does not get the injected queue"),
+        (Api(ALL, denied="leases"), {}, "right-missing", "two jobs may get the same quota"),
+        (Api(ALL, denied="create events"), {}, "right-missing", "faults of broken ones are not reported"),
+        (Api(ALL, denied="subjectaccessreviews"), {}, "right-missing", "exemptions by annotation"),
+        (Api(ALL, denied="validatingwebhook"), {}, "right-missing", "configurations"),
+        (Api(ALL, denied="get namespaces"), {}, "right-essential", "no verdict"),
+        (Api(ALL, denied="configmaps"), {}, "right-essential", "policies are not followed"),
+        (Api(ALL, denied="secrets"), {"ca_secret": "ca"}, "right-essential", "not renewed"),
+        (Api(ALL, denied="secrets"), {"remove_keys": True}, "right-missing", "keys of ended jobs stay"),
     ],
 )
 async def test_fault_is_a_concern_until_it_is_fixed(
@@ -52,6 +51,7 @@ async def test_fault_is_a_concern_until_it_is_fixed(
     api.configurations, api.denied = dict(ALL), ""
     await installation.look()
     assert (installation.concerns, installation.metric(concern)) == ({}, 0)
+    assert f"`{concern}`" in (ROOT / "docs" / "runbook.md").read_text().partition("## What `/readyz` says")[2]
 
 
 @pytest.mark.parametrize("configurations", [ALL, INSTALLED])

@@ -58,19 +58,13 @@ def test_fault_inside_the_object_is_never_a_500(connection, hidden):
     ("request_line", "headers", "refusal"),
     [
         ("POST /", {}, "404 there is no such path here"),
-        ("POST /mutate-mpijob/", {}, "404 there is no such path here"),
         ("POST //validate-mpijob", {}, "404 there is no such path here"),
         ("POST /validate-mpijob%20", {}, "404 there is no such path here"),
         ("GET /metrics", {}, "404 there is no such path here"),
         ("GET /validate-mpijob", {}, "405 reviews are sent with POST"),
         ("PUT /mutate-mpijob", {}, "405 reviews are sent with POST"),
         ("POST /validate-mpijob", {"content_type": ""}, "415 the content type must be application/json"),
-        ("POST /validate-mpijob", {"content_type": "text/json"}, "415 the content type must be application/json"),
-        (
-            "POST /validate-mpijob",
-            {"content_type": "application/jsonx"},
-            "415 the content type must be application/json",
-        ),
+        ("POST /mutate-mpijob", {"content_type": "application/jsonx"}, "415 the content type must be application/json"),
         ("POST /mutate-mpijob", {"content_encoding": "gzip"}, "415 the body must not be compressed"),
     ],
 )

@@ -2,7 +2,6 @@ from urllib.error import HTTPError
 
 import pytest
 
-from tests.support.live_service import live
 from webhook.server.ops import Readiness
 
 READY = "[+]policy ok\n[+]cluster ok\n[+]certificate ok\n[+]serving ok\nreadyz check passed\n"
@@ -20,20 +19,6 @@ def test_readiness_needs_every_check():
     readiness.fails("serving", "draining")
     assert not readiness.ready
     assert readiness.report() == "[+]policy ok\n[-]serving failed: draining\nreadyz check failed\n"
-
-
-def test_concern_is_shown_without_failing_readiness():
-    readiness = Readiness("serving")
-    readiness.passes("serving")
-    readiness.concerns_of(lambda: {"order": "the other way round"})
-    assert readiness.ready
-    assert readiness.report() == "[+]serving ok\n[!]order: the other way round\nreadyz check passed\n"
-
-
-@pytest.fixture(scope="module")
-def shared():
-    with live() as service:
-        yield service
 
 
 def test_metrics_of_jobs_are_empty_without_the_option(shared):

@@ -63,8 +63,8 @@ view = Snapshot(clusters()[1])
 for job in (changed(), *(make(3_000) for make in SHAPES.values())):
     for hook in ("mutate", "validate"):
         for old in (None, changed()):
-            asked = review.decode(body(job, old=old))
-            pipelines.decide(hook, asked, policies=PolicySet(), view=view, today=date.min)
+            request = review.decode(body(job, old=old))
+            pipelines.decide(hook, request, policies=PolicySet(), view=view, today=date.min)
 print(sorted({name for name in sys.modules if name.startswith("webhook")} - before))
 """
 

@@ -82,11 +82,6 @@ def test_text_of_an_internal_error_is_not_in_log_or_reply(monkeypatch):
         assert service.post("/validate-mpijob", ONE_WORKER).status == 200
 
 
-def test_reviews_on_one_connection_are_answered_in_order(connection):
-    bodies = [GOOD, ONE_WORKER, GOOD]
-    assert [connection.post("/validate-mpijob", body).answer["allowed"] for body in bodies] == [True, False, True]
-
-
 @pytest.mark.parametrize(("version", "headers"), [("1.1", {"connection": "close"}), ("1.0", {})])
 def test_connection_closes_if_the_client_requests_it(shared, version, headers):
     connection = shared.connect()

@@ -79,9 +79,7 @@ def test_certificate_for_all_addresses_names_this_host():
 
 def test_policy_from_a_file_is_used(tmp_path):
     policy = tmp_path / "policy.yaml"
-    policy.write_text(
-        "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nrules: {worker-count: {min: 9}}\n"
-    )
+    policy.write_text(f"{HEADER}rules: {{worker-count: {{min: 9}}}}\n")
     with live(policy=policy) as service:
         assert "at least 9 required" in service.post("/validate-mpijob", GOOD).answer["status"]["message"]
 
@@ -95,7 +93,7 @@ def test_validators_of_policies_are_built_at_the_start(monkeypatch):
 
 def test_invalid_policy_file_prevents_the_start(tmp_path):
     policy = tmp_path / "policy.yaml"
-    policy.write_text("apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nmode: never\n")
+    policy.write_text(f"{HEADER}mode: never\n")
     problem = refused(policy=policy)
     assert problem.startswith(f"the policy {policy} cannot be used:\n")
     assert "mode: " in problem
@@ -149,16 +147,14 @@ def test_contradiction_between_policies_is_reported(tmp_path):
         f"{HEADER}rules: {{gpus: {{max: 2}}}}\n---\n{HEADER}priority: 1\nrules: {{gpus: {{min: 3}}}}\n"
     )
     with live(policy=file) as service:
-        connection = service.connect()
-        assert connection.post("/validate-mpijob", jobs.body(jobs.GOOD)).status == 200
-        connection.close()
-        told = service.ops("/readyz")
-    assert '" is left out where it contradicts another: min (3) is above max (2)' in told
+        assert service.post("/validate-mpijob", GOOD).status == 200
+        report = service.ops("/readyz")
+    assert '" is left out where it contradicts another: min (3) is above max (2)' in report
 
 
 async def test_controllers_are_notified_when_the_content_of_policies_changes(monkeypatch):
     """Policies are also read again after each lost watch. Controllers check every job only if the content changed."""
-    told = []
+    notifications = []
 
     class Stub:
         """Has every attribute and accepts every call."""
@@ -176,19 +172,19 @@ async def test_controllers_are_notified_when_the_content_of_policies_changes(mon
 
     @asynccontextmanager
     async def linked(*_, apply, **__):
-        found = Stub()
-        found.apply = apply
-        yield found
+        link = Stub()
+        link.apply = apply
+        yield link
 
     async def controllers(*_):
-        return [lambda: told.append("changed")]
+        return [lambda: notifications.append("changed")]
 
     monkeypatch.setattr(service_module, "linked", linked)
     monkeypatch.setattr(service_module, "start_controllers", controllers)
     async with AsyncExitStack() as stack:
         link = await service_module._follow_cluster(stack, Stub(), ())
-        one, two = "rules: {worker-count: {max: 3}}", "rules: {worker-count: {max: 4}}"
-        for texts in ([], [one], [one], [one, two], [one, two], [two], []):
+        first, second = "rules: {worker-count: {max: 3}}", "rules: {worker-count: {max: 4}}"
+        for texts in ([], [first], [first], [first, second], [first, second], [second], []):
             loaded = Loaded()
             link.apply(PolicySet([layer("p", text) for text in texts]), loaded)
-    assert len(told) == 4
+    assert len(notifications) == 4

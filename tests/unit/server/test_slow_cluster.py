@@ -156,19 +156,19 @@ def test_quota_verdict_is_from_the_ledger_or_if_the_ledger_fails_from_the_cache(
 
 
 class Namespaces:
-    """A cluster with an empty cache. Queries of a Namespace return `found`."""
+    """A cluster with an empty cache. Queries of a Namespace return `answer`."""
 
-    def __init__(self, found):
-        self.found = found
+    def __init__(self, answer):
+        self.answer = answer
         self.read = []
 
     async def namespace(self, name):
         self.read.append(name)
-        if isinstance(self.found, Exception):
-            raise self.found
-        if self.found is None:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        if self.answer is None:
             await asyncio.Event().wait()
-        return Namespace(name, self.found)
+        return Namespace(name, self.answer)
 
 
 BY_LABELS = PolicySet(
@@ -180,22 +180,21 @@ BY_LABELS = PolicySet(
 
 
 @pytest.mark.parametrize(
-    ("found", "status", "outcome"),
+    ("answer", "status", "outcome"),
     [
         ({}, 200, False),
         ({"tier": "premium"}, 200, True),
         (ApiError(404, "no"), 503, b"the namespace could not be read (404): no\n"),
-        (ApiError(403, "no"), 503, b"the namespace could not be read (403): no\n"),
         (ApiError(500, "no"), 503, b"the namespace could not be read (500): no\n"),
         (ClusterError("no"), 503, b"the namespace could not be read (no answer): no\n"),
         (None, 504, b"no verdict within 0.8 s\n"),
         (KeyError("a bug"), 500, b"a fault in the webhook service, see its log\n"),
     ],
 )
-def test_uncached_namespace_is_read_once_per_review(found, status, outcome):
+def test_uncached_namespace_is_read_once_per_review(answer, status, outcome):
     with live() as service:
         handler = service.service.handler
-        cluster = handler.cluster = Namespaces(found)
+        cluster = handler.cluster = Namespaces(answer)
         handler.policies = BY_LABELS
         response = service.post("/validate-mpijob?timeout=1s", GOOD)
         assert response.status == status

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from tests.support import jobs, strategies
 from tests.support.live_service import live
+from tests.support.policies import HEADER
 from tests.support.secret_reviews import OPERATORS, body, is_pair, keys_of, patch_of, patched, secret
 from webhook.controllers.ssh import pool
 
 PATH = "/mutate-ssh-secret"
-POLICY = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nsshKeys: {}\n"
+POLICY = HEADER + "sshKeys: {}\n"
 
 
 @pytest.fixture(scope="module")
@@ -119,13 +120,13 @@ def test_no_key_is_ever_logged_or_counted(service, data, shape):
     """Neither the service's keys nor a user's keys, also if they are invalid."""
     broken = {"good": data, "null": None, "list": list(data.values()), "number": {**data, "ssh-privatekey": 7}}[shape]
     answer = service.post(PATH, body(secret(data=broken))).answer
-    said = service.log_text() + service.ops("/metrics") + json.dumps({**answer, "patch": ""})
+    output = service.log_text() + service.ops("/metrics") + json.dumps({**answer, "patch": ""})
     secrets = [MARK]
     if "patch" in answer:
         private, public = keys_of(patched(OPERATORS, patch_of(answer)))
         secrets += [*private.decode().splitlines()[1:-1], public.decode().split()[1]]
         secrets += patch_of(answer)[0]["value"].values()
-    assert [text for text in secrets if text in said] == []
+    assert [text for text in secrets if text in output] == []
 
 
 def test_invalid_body_is_not_quoted(service):

@@ -54,9 +54,6 @@ def mutated(job, **fields):
     return request, pipelines.mutate(request, policy=POLICY, view=NothingKnown())
 
 
-# Metrics
-
-
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 def test_metric_names_follow_prometheus_conventions(metric):
     assert re.fullmatch(r"mpijob_webhook_[a-z_]+", metric.name)
@@ -165,9 +162,6 @@ def test_exemption_is_counted_and_logged(telemetry, stream):
     telemetry.decided("validate", request, decision, 0)
     assert value(telemetry, "exemptions_total", rule="worker-count") == 1
     assert lines(stream)[0]["exempted"] == ["worker-count"]
-
-
-# The log
 
 
 def test_log_line_of_a_decision(telemetry, stream):

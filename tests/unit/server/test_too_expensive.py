@@ -67,9 +67,9 @@ class Server:
         """The next log line of this event."""
         assert self._process.stderr is not None
         for line in self._process.stderr:
-            found: dict[str, Any] = json.loads(line)
-            if found["event"] == event:
-                return found
+            fields: dict[str, Any] = json.loads(line)
+            if fields["event"] == event:
+                return fields
         raise AssertionError(f"no {event} is logged")
 
     def post(self, path: str, sent: bytes) -> dict[str, Any]:
@@ -83,7 +83,6 @@ class Server:
         return answer
 
     def metrics(self) -> str:
-        """The service's metrics."""
         client = http.client.HTTPConnection(self.ops, timeout=60)
         client.request("GET", "/metrics")
         text = client.getresponse().read().decode()

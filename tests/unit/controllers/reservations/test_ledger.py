@@ -66,14 +66,14 @@ async def test_both_updates_of_a_job_are_reserved(sizes: tuple[int, int]) -> Non
     for workers in sizes:
         first = sized(workers)(NothingKnown())
         await world.ledger.verdict("team", decide=sized(workers), first=first, writes=True, seconds=5)
-    found: list[Any] = []
+    leases: list[Any] = []
 
     def look(view: ClusterView) -> Decision:
-        found.extend(view.within(RESERVATIONS, "team").values())  # type: ignore[union-attr]
+        leases.extend(view.within(RESERVATIONS, "team").values())  # type: ignore[union-attr]
         return Decision(name="b")
 
     await world.ledger.verdict("team", decide=look, first=fits("b"), writes=True, seconds=5)
-    assert {entry.reservation.pods[0].count for entry in found[-1].entries} == {1, 3}
+    assert {entry.reservation.pods[0].count for entry in leases[-1].entries} == {1, 3}
 
 
 async def test_dry_run_writes_nothing() -> None:
@@ -147,8 +147,8 @@ async def test_rejected_job_is_reserved_once_it_fits() -> None:
 )
 async def test_certainly_fitting_job_is_not_judged_again(used: int, limit: int, new: bool, judged: int) -> None:
     world = World()
-    known, current = (quota({"pods": hard}, {"pods": used}, namespace="team") for hard in (8, limit))
-    world.view.quotas = {("team", "q"): RESOURCE_QUOTAS.project(json.dumps(known).encode())}
+    cached, current = (quota({"pods": hard}, {"pods": used}, namespace="team") for hard in (8, limit))
+    world.view.quotas = {("team", "q"): RESOURCE_QUOTAS.project(json.dumps(cached).encode())}
     world.api.objects["resourcequotas"] = [current]
     workers = ReservedPods(WORKER, 2, (Charge(PodTraits(), {"pods": NANO}),))
     first = Decision(name="a", reservation=Reservation("u", "a", (workers,), new=new))

@@ -23,8 +23,8 @@ GAPS = st.one_of(st.floats(0, 0.05), st.floats(0, 0.5), st.floats(0, 8))
 CHANGES = ["create"] * 6 + ["update"] * 3 + ["twice", "dry-run", "kill", "end", "stall", "large"]
 
 
-def plans(what: list[str], names: str) -> st.SearchStrategy[list[Step]]:
-    step = st.tuples(GAPS, st.sampled_from(what), st.sampled_from(names), st.integers(1, 4), st.integers(0, 3))
+def plans(kinds: list[str], names: str) -> st.SearchStrategy[list[Step]]:
+    step = st.tuples(GAPS, st.sampled_from(kinds), st.sampled_from(names), st.integers(1, 4), st.integers(0, 3))
     return st.lists(step, min_size=4, max_size=25)
 
 
@@ -57,9 +57,9 @@ class Play:
 
     async def run(self, plan: list[Step]) -> None:
         self.replicas = [Replica(self.cluster, ahead=ahead) for ahead in self.ahead]
-        for gap, what, name, workers, where in plan:
+        for gap, kind, name, workers, where in plan:
             await asyncio.sleep(gap)
-            await self.step(what, name, workers, where % len(self.replicas))
+            await self.step(kind, name, workers, where % len(self.replicas))
         await asyncio.sleep(LATE)
         for replica in self.replicas:
             await replica.kill()
@@ -67,15 +67,15 @@ class Play:
             if task.done():
                 task.result()  # raises an exception of the task
 
-    async def step(self, what: str, name: str, workers: int, where: int) -> None:
+    async def step(self, kind: str, name: str, workers: int, where: int) -> None:
         replica, cluster = self.replicas[where], self.cluster
-        match what:
+        match kind:
             case "create" | "dry-run" | "large":
-                size = workers + 4 if what == "large" else workers
-                cluster.start(self.send(replica, name, size, dry_run=what == "dry-run"))
+                size = workers + 4 if kind == "large" else workers
+                cluster.start(self.send(replica, name, size, dry_run=kind == "dry-run"))
             case "twice":
-                for each in (replica, self.replicas[where - 1]):
-                    cluster.start(self.send(each, name, workers))
+                for receiver in (replica, self.replicas[where - 1]):
+                    cluster.start(self.send(receiver, name, workers))
             case "update":
                 if (old := cluster.jobs.get(name)) is not None and workers_of(old):
                     cluster.start(self.send(replica, name, workers, old=old))
@@ -90,7 +90,6 @@ class Play:
                 cluster.note("stalled", where)
 
     async def send(self, replica: Replica, name: str, workers: int, *, old: Any = None, dry_run: bool = False) -> None:
-        """A user applies a job."""
         self.uids += 1
         uid = f"uid-{self.uids}" if old is None else old["metadata"]["uid"]
         job = document(name, workers, uid)
@@ -123,7 +122,7 @@ def test_fitting_job_is_admitted_while_calls_work(
     cluster = Cluster(Random(seed), gpus, Weather())
     play = Play(cluster, replicas)
     # The names of jobs differ: two jobs with the same name both reserve quota until one of them is stored.
-    run(play.run([(gap, what, f"job-{at}", size, where) for at, (gap, what, _, size, where) in enumerate(plan)]))
+    run(play.run([(gap, kind, f"job-{at}", size, where) for at, (gap, kind, _, size, where) in enumerate(plan)]))
     assert not play.undecided, "\n".join(cluster.told)
     for answered, workers in play.refused:
         most = max(taken for when, taken in [(0.0, 0), *cluster.history] if when <= answered + 1)

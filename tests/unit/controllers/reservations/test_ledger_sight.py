@@ -20,6 +20,7 @@ from webhook.controllers.reservations.limits import MAX_REJECTIONS, MAX_SILENCE_
 from webhook.rules import Violation
 
 pytestmark = pytest.mark.usefixtures("no_pause")
+FULL = Decision(name="a", denied=[Finding("resource-quota", Violation("", "full", fix=""))])
 
 
 def job(name: str) -> dict[str, Any]:
@@ -39,18 +40,18 @@ async def test_jobs_are_listed_if_the_watch_may_have_stalled(
     silent: float, cached: list[str], seen: set[str] | None
 ) -> None:
     world = stalled(silent, cached)
-    found: list[Any] = []
-    await world.ledger.verdict("team", decide=looking(found), first=fits(), writes=True, seconds=5)
-    assert found[-1] == seen
+    listed: list[Any] = []
+    await world.ledger.verdict("team", decide=looking(listed), first=fits(), writes=True, seconds=5)
+    assert listed[-1] == seen
 
 
 async def test_too_many_jobs_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list of too many jobs would take longer than a job can wait."""
     monkeypatch.setattr("webhook.controllers.reservations.limits.MAX_LISTED_JOBS", 1)
     world = stalled(MAX_SILENCE_SECONDS + 1, ["a", "x"])
-    found: list[Any] = []
-    await world.ledger.verdict("team", decide=looking(found), first=fits(), writes=True, seconds=5)
-    assert found[-1] is None
+    listed: list[Any] = []
+    await world.ledger.verdict("team", decide=looking(listed), first=fits(), writes=True, seconds=5)
+    assert listed[-1] is None
 
 
 def stalled(silent: float, cached: list[str]) -> World:
@@ -64,13 +65,13 @@ def stalled(silent: float, cached: list[str]) -> World:
     return world
 
 
-def looking(found: list[Any]) -> Callable[[ClusterView], Decision]:
-    """Appends to `found` the names of the listed jobs in the view, or None if the jobs were not listed."""
+def looking(listed: list[Any]) -> Callable[[ClusterView], Decision]:
+    """Appends to `listed` the names of the listed jobs in the view, or None if the jobs were not listed."""
 
     def decide(view: ClusterView) -> Decision:
         assert isinstance(view, Overlay)
         jobs = view.within(MPI_JOBS, "team")
-        found.append({name for _, name in jobs} if MPI_JOBS in view.replaced and jobs is not UNKNOWN else None)
+        listed.append({name for _, name in jobs} if MPI_JOBS in view.replaced and jobs is not UNKNOWN else None)
         return Decision(name="c")
 
     return decide
@@ -109,7 +110,7 @@ async def test_job_is_not_rejected_because_of_pods_counted_twice(until_pods: int
         looks += 1
         newest = len(view.within(PODS, "team")) == len(world.api.objects["pods"])  # type: ignore[arg-type]
         fits = newest if looks < until_pods else admitted
-        return Decision(name="a", denied=[] if fits else [Finding("resource-quota", Violation("", "full", fix=""))])
+        return Decision(name="a", denied=[] if fits else FULL.denied)
 
     owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "a", "uid": "u", "controller": True}
     world.api.objects["pods"] = []
@@ -139,10 +140,10 @@ async def test_uncached_first_pod_is_not_counted_twice(heard: bool) -> None:
     if heard:
         world.view.quotas = {("team", "q"): RESOURCE_QUOTAS.project(json.dumps(used).encode())}
         world.view.silent[RESOURCE_QUOTAS] = 0
-    verdicts = [Decision(name="a", denied=[Finding("resource-quota", Violation("", "full", fix=""))]), fits("a")]
+    verdicts = iter([FULL, *[fits("a")] * 9])
 
     def decide(_: ClusterView) -> Decision:
-        return verdicts[0] if len(verdicts) == 1 else verdicts.pop(0)
+        return next(verdicts)
 
     decision = await world.ledger.verdict("team", decide=decide, first=fits("a"), writes=True, seconds=5)
     assert decision.allowed
@@ -150,12 +151,11 @@ async def test_uncached_first_pod_is_not_counted_twice(heard: bool) -> None:
 
 async def test_rejection_is_immediate_while_nothing_changes() -> None:
     world = World()
-    full = Decision(name="a", denied=[Finding("resource-quota", Violation("", "full", fix=""))])
     looks: list[ClusterView] = []
 
     def decide(view: ClusterView) -> Decision:
         looks.append(view)
-        return full
+        return FULL
 
-    assert (await world.ledger.verdict("team", decide=decide, first=full, writes=True, seconds=5)).denied
+    assert (await world.ledger.verdict("team", decide=decide, first=FULL, writes=True, seconds=5)).denied
     assert len(looks) == 1

@@ -81,9 +81,6 @@ def take(keys, algorithm="rsa-4096", deadline=FOREVER):
     return asyncio.create_task(keys.take(algorithm, deadline=deadline))
 
 
-# The stock
-
-
 async def test_stock_is_filled_and_refilled(maker):
     async with pool(maker, size=3) as keys:
         await until(lambda: keys.ready == 3)
@@ -140,9 +137,6 @@ async def test_filling_continues_after_a_failure(maker):
         await asyncio.sleep(0.02)
         maker.error = None
         await until(lambda: keys.ready == 1)
-
-
-# A burst
 
 
 async def test_requests_are_served_in_order_with_limited_concurrency(maker):
@@ -220,9 +214,6 @@ async def test_failure_is_reported_to_the_waiting_review(maker):
     async with pool(maker) as keys:
         with pytest.raises(RuntimeError, match="no entropy"):
             await keys.take("rsa-4096", deadline=FOREVER)
-
-
-# Other algorithms, and the end
 
 
 async def test_fast_algorithm_does_not_use_the_stock(maker):

@@ -36,7 +36,6 @@ class Api:
         return NOW + asyncio.get_running_loop().time()
 
     def add(self, name: str, uid: str = "") -> None:
-        """Create a job and its Secret."""
         self.jobs[name] = uid or f"uid-{name}"
         self.secrets[name] = f"secret-of-{self.jobs[name]}"
 
@@ -109,7 +108,7 @@ def after(scenario: Callable[[World], Awaitable[None]], api: Api, *ended: str) -
 
 
 async def nothing_more(_: World) -> None:
-    """A scenario in which nothing else happens."""
+    pass
 
 
 @pytest.fixture

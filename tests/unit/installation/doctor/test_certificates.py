@@ -11,17 +11,15 @@ from webhook.client.calls import ApiError
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, addresses, read, source
 from webhook.installation.doctor.facts import arguments
 
-# The source of the certificates
-
 
 def with_arguments(*arguments: str, **spec: Any) -> Any:
-    found = deployment("mpijob-webhook", "i", **spec)
-    found["spec"]["template"]["spec"]["containers"][0]["args"] = ["serve", *arguments]
-    return found
+    webhook = deployment("mpijob-webhook", "i", **spec)
+    webhook["spec"]["template"]["spec"]["containers"][0]["args"] = ["serve", *arguments]
+    return webhook
 
 
 @pytest.mark.parametrize(
-    ("found", "flag", "expected"),
+    ("webhook", "flag", "expected"),
     [
         (with_arguments("--ca-secret=mine"), "", (SELF_MANAGED, "mine")),
         (with_arguments("--ca-secret=mine"), "other", (SELF_MANAGED, "other")),
@@ -35,11 +33,8 @@ def with_arguments(*arguments: str, **spec: Any) -> Any:
         (UNREAD, "", (SELF_MANAGED, "mpijob-webhook-ca")),
     ],
 )
-def test_source_of_the_certificates(found: Any, flag: str, expected: tuple[str, str]) -> None:
-    assert source(found, arguments(found), flag) == expected
-
-
-# The objects that are read
+def test_source_of_the_certificates(webhook: Any, flag: str, expected: tuple[str, str]) -> None:
+    assert source(webhook, arguments(webhook), flag) == expected
 
 
 class Answers:

@@ -81,10 +81,9 @@ NOT_INSTALLED: dict[str, Any] = {
 
 
 def limited_to(*kinds: str) -> Any:
-    """A training-operator that reconciles only these kinds."""
-    found = deployment("kubeflow", "kubeflow/training-operator:v1-855e096")
-    found["spec"]["template"]["spec"]["containers"][0]["args"] = [f"--enable-scheme={kind}" for kind in kinds]
-    return found
+    operator = deployment("kubeflow", "kubeflow/training-operator:v1-855e096")
+    operator["spec"]["template"]["spec"]["containers"][0]["args"] = [f"--enable-scheme={kind}" for kind in kinds]
+    return operator
 
 
 # Changes of a healthy installation without a finding.
@@ -446,19 +445,16 @@ OBJECTS = ("version", "mutating", "validating", "service", "endpoints", "deploym
 @pytest.mark.parametrize("field", [*OBJECTS, "rights", "policies", "unknown_names"])
 def test_unreadable_object_is_unknown_and_not_a_problem(field: str) -> None:
     changed: dict[str, Any] = {field: UNREAD}
-    found = [each for _, each in checks.run(replace(HEALTHY, **changed))]
-    assert {each.severity for each in found} <= {Severity.OK, Severity.UNKNOWN}
-    assert field == "version" or any("no permission" in each.text for each in found)
+    diagnoses = [each for _, each in checks.run(replace(HEALTHY, **changed))]
+    assert {each.severity for each in diagnoses} <= {Severity.OK, Severity.UNKNOWN}
+    assert field == "version" or any("no permission" in each.text for each in diagnoses)
 
 
 def test_everything_is_unknown_if_no_object_can_be_read() -> None:
     nothing: dict[str, Any] = dict.fromkeys([*OBJECTS, "kueue_config", "rights", "policies", "unknown_names"], UNREAD)
     unread = certificates(data=UNREAD, bundles=UNREAD, served={})
-    found = [each for _, each in checks.run(replace(HEALTHY, **nothing, **unread))]
-    assert {each.severity for each in found if "agrees" not in each.text} == {Severity.UNKNOWN}
-
-
-# Checks of the running service
+    diagnoses = [each for _, each in checks.run(replace(HEALTHY, **nothing, **unread))]
+    assert {each.severity for each in diagnoses if "agrees" not in each.text} == {Severity.UNKNOWN}
 
 
 @pytest.mark.parametrize(
@@ -472,9 +468,6 @@ def test_everything_is_unknown_if_no_object_can_be_read() -> None:
 )
 def test_concerns_of_a_running_service(mutating: list[Any], ids: list[str]) -> None:
     assert [each.id for each in (*unguarded(mutating), *after_kueue(mutating))] == ids
-
-
-# The runbook
 
 
 def test_runbook_explains_every_kind_of_diagnosis() -> None:
