@@ -67,7 +67,7 @@ def fingerprint(certificate: x509.Certificate) -> str:
 
 @lru_cache(maxsize=64)
 def fingerprints(pem: bytes) -> frozenset[str]:
-    """The fingerprints of the CAs in a caBundle. Clients trust nothing in a damaged caBundle, so it has none."""
+    """The fingerprints of the CAs in a caBundle; empty if it is damaged, because clients then trust nothing in it."""
     return frozenset(map(fingerprint, readable_certificates(pem)))
 
 

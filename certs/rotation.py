@@ -4,8 +4,8 @@ Every CA starts as the successor. It is added to every caBundle next to the curr
 back from all caBundles and a grace time has passed. The replaced CA stays trusted until its last leaf has expired. Any
 replica can take any step; a replica that is late gets a Conflict.
 
-The caBundles must be read before the Secret. Otherwise a new CA of another replica could be in a caBundle and not yet
-in the Secret, like a foreign CA.
+The caBundles must be read before the Secret. In the other order, a replica could see another replica's new CA in a
+caBundle but not in the Secret, and take it for a foreign CA.
 
 In other projects a new CA signs at once, which has caused outages (gatekeeper#1045, kueue#622, cert-manager#6624).
 """

@@ -84,7 +84,7 @@ class SelfManaged:
     foreign_ca: str | None = None
     """The common name of the CA in the Secret if another program made the CA."""
     ca_not_after: datetime | None = None
-    """The expiry of the CA that signs, or at the first start will sign."""
+    """The expiry of the signing CA; during the first start, of the CA that will sign."""
     untrusting: tuple[str, ...] = ()
     """Objects with a caBundle that does not trust the leaf."""
     last_error: str | None = None
@@ -170,7 +170,7 @@ class SelfManaged:
         self._after_pass()
 
     def _renew_after_failure(self) -> None:
-        """Issue a leaf from the CA that the caBundles trusted: reviews go on without a Secret or an API server."""
+        """Issue a leaf from the CA that the caBundles trusted when they could last be read, so that reviews go on."""
         bundles = self._bundles
         if self.leaf and signer(self._state, bundles, self.now) is None:
             others = lacking(bundles, self.leaf.issuer)
@@ -215,7 +215,7 @@ class SelfManaged:
         raise StoreError(f"other replicas or users kept changing the objects for {MAX_ROTATION_STEPS} steps")
 
     async def _restore(self, bundles: Sequence[Bundle]) -> dict[str, str]:
-        """Without the Secret, publish its last CAs to caBundles that lack the leaf's CA. Returns errors by caBundle."""
+        """The Secret is gone: publish its last CAs to caBundles without the leaf's CA. Returns errors by caBundle."""
         failed: dict[str, str] = {}
         if self.leaf and (outdated := lacking(bundles, self.leaf.issuer)):
             with suppress(Conflict):  # the next pass retries

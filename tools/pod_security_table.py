@@ -6,7 +6,7 @@ from inspect import cleandoc
 from webhook.predict.pod_security.checks import REGISTRY, Check, checks
 from webhook.predict.pod_security.levels import NEWEST, Level, Version
 
-HEAD = ("Check", "Baseline", "Restricted", "What it asks", "Restricted fields and allowed values")
+HEAD = ("Check", "Baseline", "Restricted", "Requirement", "Restricted fields and allowed values")
 
 
 def table() -> str:

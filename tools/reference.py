@@ -152,7 +152,7 @@ def _limits() -> Iterator[str]:
     packages = (webhook, certs)
     infos = chain.from_iterable(walk_packages(package.__path__, f"{package.__name__}.") for package in packages)
     modules = map(import_module, sorted(info.name for info in infos if info.name.endswith(".limits")))
-    yield from _table(("Package", "Limit", "Value", "Of what"), chain.from_iterable(map(_limits_of, modules)))
+    yield from _table(("Package", "Limit", "Value", "Meaning"), chain.from_iterable(map(_limits_of, modules)))
 
 
 def _panels() -> Iterator[str]:

@@ -51,7 +51,7 @@ def test_released_version_is_reported(checkout: Path) -> None:
 )
 def test_changelog_of_a_different_version_is_reported(title: str, checkout: Path) -> None:
     (checkout / "CHANGELOG.md").write_text(f"## {title}\n")
-    expected = f"it begins with '{title}'. Write '1.2.3 - YEAR-MONTH-DAY'"
+    expected = f"it begins with '{title}': rename it to '1.2.3 - YEAR-MONTH-DAY'"
     assert checklist.described(checkout, VERSION) == expected
 
 
@@ -85,5 +85,5 @@ def test_output_has_a_line_for_each_check(
         "tag: ok",
         "CHANGELOG.md: ok",
         "tag: ok",
-        "CHANGELOG.md: it begins with '1.2.3 - 2026-01-31'. Write '1.2.4 - YEAR-MONTH-DAY'",
+        "CHANGELOG.md: it begins with '1.2.3 - 2026-01-31': rename it to '1.2.4 - YEAR-MONTH-DAY'",
     ]

@@ -54,7 +54,7 @@ def _chart() -> str:
     return (
         f"{NOTICE}apiVersion: v2\nname: {PROGRAM}\ntype: application\n"
         f"version: {__version__}\nappVersion: {__version__}\n"
-        "description: The cluster's verdict on Kubeflow MPIJobs at submission, and what a job lacks, injected.\n"
+        "description: Checks Kubeflow MPIJobs when they are submitted, and injects missing settings.\n"
     )
 
 

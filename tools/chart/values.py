@@ -19,7 +19,8 @@ IMAGE: Final = (
     "{{ with .Values.image.digest }}@{{ . }}{{ else }}:"
     '{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}"'
 )
-# Without a cluster, `lookup` finds no namespace. If the hooks exist, an upgrade may repair the service.
+# The check is skipped without a cluster, where `lookup` finds no namespace. It is also skipped if the hooks exist,
+# because the upgrade may repair the service.
 NO_REPLICA_YET: Final = """\
 {{- if and .Values.components.hooks (lookup "v1" "Namespace" "" "kube-system") }}
 {{- $hooks := lookup "admissionregistration.k8s.io/v1" "ValidatingWebhookConfiguration" "" "NAME" }}
@@ -33,24 +34,24 @@ NOTES: Final = """\
 mpijob-webhook {{ .Chart.AppVersion }} is in namespace {{ .Release.Namespace }}, whose own MPIJobs it never sees.
 {{- if not .Values.components.hooks }}
 
-It sees no job yet. When a replica is ready, have the API server send it all other MPIJobs:
+The service sees no job yet. When a replica is ready, let the API server send it all MPIJobs of other namespaces:
 
   kubectl rollout status deployment mpijob-webhook -n {{ .Release.Namespace }}
   helm upgrade mpijob-webhook CHART -n {{ .Release.Namespace }} --reuse-values --set components.hooks=true
 {{- end }}
 
-Look at the whole installation, and write a policy:
+Check the installation, and write a policy:
 
   mpijob-webhook doctor --policy-namespace {{ .Release.Namespace }}
   mpijob-webhook policy new
 {{- if not .Values.components.policies }}
 
-No policy is installed: the built-in one counts. It refuses what never runs. To look first and refuse nothing, put
-manifests/policies/audit-only.yaml into this namespace.
+No policy is installed, so the built-in policy applies. It rejects jobs that can never run. To reject nothing at first,
+apply manifests/policies/audit-only.yaml to this namespace.
 {{- end }}
 {{- if eq .Values.certificates "certManager" }}
 
-Its certificate is made by cert-manager: kubectl get certificate -n {{ .Release.Namespace }}
+cert-manager creates its certificate: kubectl get certificate -n {{ .Release.Namespace }}
 {{- end }}
 """
 
@@ -115,7 +116,7 @@ def _values() -> dict[str, Value | dict[str, Value]]:
         ),
         "extraArgs": Value(
             [],
-            "More options of `serve`, as --kueue-namespace=kueue.",
+            "More options of `serve`, such as --kueue-namespace=kueue.",
             {"type": "array", "items": {"type": "string", "pattern": "^--"}},
         ),
         "nodeSelector": Value(

@@ -32,7 +32,9 @@ def described(root: Path, version: str) -> str:
     titles = re.findall(r"^## (.*)$", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     newest = titles[0] if titles else "nothing"
     title = rf"\[?{re.escape(version)}\]? - \d{{4}}-\d\d-\d\d"
-    return "" if re.fullmatch(title, newest) else f"it begins with '{newest}'. Write '{version} - YEAR-MONTH-DAY'"
+    return (
+        "" if re.fullmatch(title, newest) else f"it begins with '{newest}': rename it to '{version} - YEAR-MONTH-DAY'"
+    )
 
 
 def deployed(root: Path, version: str) -> str:

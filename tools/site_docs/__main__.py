@@ -32,7 +32,7 @@ LEADS_TO_IT = (
     f"\nOr try it: the [playground]({PLAYGROUND}.md) shows the verdict on a job while you type, in your browser.\n"
 )
 SCORER = Path(__file__).with_name("scorer.js")
-PLAY = "# Playground\n\nType a job, and see its verdict while you do, in your browser alone.\n"
+PLAY = "# Playground\n\nThe page shows the verdict on a job while you type. It runs only in your browser.\n"
 
 
 def main() -> int:

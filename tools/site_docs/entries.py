@@ -10,7 +10,7 @@ from webhook.cli import explanations
 
 REFERENCE: Final = {"rule": "docs/reference/rules.md", "injection": "docs/reference/injections.md"}
 
-EXAMPLES: Final = "Each is in a job that is right otherwise; Launcher and Worker are below `spec.mpiReplicaSpecs`."
+EXAMPLES: Final = "Each example is the only mistake in its job. Launcher and Worker are below `spec.mpiReplicaSpecs`."
 
 
 def pages() -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from tests.support.bad_jobs.cases import Cause, cases, causes
 from tests.support.jobs import REMOVE
 from webhook.api import yaml
 
-# A message that more mistakes cause is shown without a mistake: the unchanged job already causes the message.
+# A message that more mistakes cause is shown without a mistake, because the unchanged job already causes it.
 MAX_MISTAKES = 3
 MAX_SHOWN_CHARACTERS = 2_000
 SHOWN_CHARACTERS = 40
@@ -47,7 +47,7 @@ def examples(rule: str) -> Iterator[str]:
     for mistake, shown in by_mistake.items():
         changes = BREAKS.get(mistake, {})
         yaml_changes = {path: "(removed)" if value is REMOVE else _cut(value) for path, value in changes.items()}
-        yield f"### {mistake[:1].upper()}{mistake[1:]}\n" if mistake else "### Besides\n"
+        yield f"### {mistake[:1].upper()}{mistake[1:]}\n" if mistake else "### Other messages\n"
         if yaml_changes:
             yield f"```yaml\n{yaml.dump(yaml_changes)}```\n"
         yield "\nOr, with another policy, cluster or job:\n\n".join(message.as_markdown() for message in shown)

@@ -25,7 +25,7 @@ _LANGUAGES: Final = {
 class Sources:
     folder: Path
     instead: Mapping[str, str] = field(default_factory=dict)
-    """The page of a file that has a generated page, by file."""
+    """The generated page that replaces a file, by file."""
     linked: set[str] = field(default_factory=set)
     """Linked files and folders that are shown as they are."""
 

@@ -33,7 +33,7 @@ CHECKS: Final = tuple(part.check for part in parts() if part.check)
 @options.CLUSTER_FILE
 @options.about_a_cluster("The cluster to check against, as far as you may read it. Default: none.")
 @options.POLICY_NAMESPACE
-@click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods only against this Pod Security level.")
+@click.option("--level", metavar="LEVEL[@VERSION]", help="Check only pods, and only against this Pod Security level.")
 @options.flags({part_check.option: part_check.help for part_check in CHECKS})
 @options.namespace_option("The namespace of jobs that name none. Default: the namespace of the cluster's context.")
 @click.option("-R", "--recursive", is_flag=True, help="Search directories at any depth, except hidden ones.")
@@ -84,10 +84,10 @@ def check(
     A job that exists in the cluster is checked as an update by `kubectl apply`. Faults that the existing job already
     has are warnings.
 
-    Unknown fields and values of a wrong type are rejected, like by the API server for kubectl.
+    Unknown fields and values of a wrong type are rejected, as the API server does for kubectl.
 
     With --trainer, TrainJobs and runtimes are judged as new objects, without their schemas. A TrainJob is judged only
-    if its runtime is among the FILEs or in the cluster. The last lines name the others.
+    if its runtime is among the FILEs or in the cluster. The last lines name TrainJobs that were not judged.
 
     With --level, the pods of all Kubernetes workloads and of MPIJobs are checked without injections.
 

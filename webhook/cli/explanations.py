@@ -153,7 +153,7 @@ def in_words(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
             values = schema.get("additionalProperties")
             return f"mapping of text to {in_words(values if isinstance(values, dict) else {}, definitions)}"
         case "string" if schema.get("format") == "date":
-            return "date as 2027-01-31"
+            return "date such as 2027-01-31"
         case kind:
             return _WORDS.get(kind or "", "anything") + _bounds(schema)
 

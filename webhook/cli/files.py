@@ -40,7 +40,7 @@ class Manifest:
     """The path of the object in the YAML document, such as `items` and an index."""
     content: bytes = field(default=b"", repr=False, compare=False)
     moved: dict[str, str] = field(default_factory=dict, compare=False)
-    """The path in the file of each misspelt or misplaced field, by correct path. Outer fields come first."""
+    """Maps the correct path of each misspelt or misplaced field to its path in the file. Outer fields come first."""
 
     @property
     def kind(self) -> str:
@@ -162,7 +162,10 @@ def _within(folder: Path, *, recursive: bool) -> list[str]:
 
 
 def documents(source: str) -> Iterator[tuple[str, Any]]:
-    """(name for messages, document or item of a top-level list) of a file; ManifestError for an empty file."""
+    """(name for messages, value) of each document in a file; ManifestError for an empty file.
+
+    If a document is a list, each of its items is a value.
+    """
     shown, entries = _documents(source, read(source))
     if not entries:
         raise ManifestError(f"{shown}: is empty", shown)
@@ -211,7 +214,7 @@ def _head(entry: Any, field: str) -> str:
 
 
 def head_key(entry: Mapping[str, Any], field: str) -> str:
-    """The key of `field` (kind or apiVersion), which may be misspelt. Without this key, `field` itself."""
+    """The key of `field` (kind or apiVersion), possibly misspelt; `field` itself if no key is similar."""
     spelt = {re.sub("[-_ ]", "", str(key)).lower(): key for key in entry}
     near = get_close_matches(field.lower(), spelt, n=1, cutoff=0.88)
     return spelt[near[0]] if near and field not in entry else field
@@ -267,7 +270,7 @@ def line_of(manifest: Manifest, path: str = "") -> int | None:
 
 
 def written_at(manifest: Manifest, path: str) -> Any:
-    """The value at `path` with numbers and booleans as their text, such as 3.10 for 3.1; None if it is unknown."""
+    """The value at `path` as text of the file, such as 3.10, which YAML reads as 3.1; None if it is unknown."""
     if not manifest.content:
         return None
     document = _texts(manifest.content)[manifest.number - 1]
@@ -279,7 +282,7 @@ def written_at(manifest: Manifest, path: str) -> Any:
 
 
 def _in_file(manifest: Manifest, path: str) -> str:
-    """The path in the file of the field at the corrected path."""
+    """Translate a corrected path into the path in the file."""
     for _ in manifest.moved:
         moved = (place for place in reversed(manifest.moved) if f"{path}.".startswith((f"{place}.", f"{place}[")))
         if new := next(moved, None):

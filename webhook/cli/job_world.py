@@ -28,7 +28,7 @@ PODS: Final = "the job's pods"
 DENIED: Final = "no permission to read them"
 NO_CLUSTER: Final = "none given: see --kubeconfig and --cluster"
 
-# Names for users.
+# Names of resources in messages.
 _IN_WORDS: Final = {
     "kueue-configmaps": "Kueue's configuration",
     "other-pods": "pods of other owners",

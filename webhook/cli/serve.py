@@ -71,7 +71,7 @@ COUNT: Final = click.IntRange(min=1)
     metavar="PER_SECOND",
     type=click.FloatRange(min=0, min_open=True),
     default=1.0,
-    help="Spare key pairs to generate per second at most. A pair takes half a second of a processor.",
+    help="Maximum number of spare key pairs generated per second. A pair takes half a second of a processor.",
 )
 @click.option(
     "--remove-keys", is_flag=True, help="Delete a job's SSH keys when it has ended; needs permission to delete Secrets."

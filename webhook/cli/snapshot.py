@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 HEADING: Final = f"""\
 # The objects of a cluster that rules read, for `{PROGRAM} check --cluster` and `{PROGRAM} policy ... --cluster`.
-# The first object lists the kinds that were read completely: an object of such a kind that is missing here does not
-# exist. Jobs are complete, with their environment: show this file only to people who may see them.
+# The first object lists the kinds that were read completely. If an object of such a kind is not in this file, it does
+# not exist. Jobs are complete, with their environment: show this file only to people who may see them.
 """
 
 

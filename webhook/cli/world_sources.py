@@ -37,7 +37,7 @@ def of_options(path: Path | None, access: Access, namespaces: Iterable[str | Non
     if path is None:
         return with_api(access, lambda api: of_cluster(api, namespaces, **how))
     if access != Access():
-        fail("--cluster and --kubeconfig, --context or --as exclude each other")
+        fail("--cluster cannot be combined with --kubeconfig, --context or --as")
     try:
         return job_world.of_file(path, policy_namespace=how["policy_namespace"])
     except ManifestError as error:
@@ -116,7 +116,7 @@ def _configmap(configmap: KubernetesObject, labels: dict[str, str], *, keys: Ite
 
 def stored(job: KubernetesObject) -> KubernetesObject:
     """A stored job. Updates are compared with its whole spec."""
-    mpijob.decode(msgspec.json.encode(job))  # raises an error: one invalid job would make the whole file unusable
+    mpijob.decode(msgspec.json.encode(job))  # raises for an invalid job, which would make the whole file unusable
     return {"metadata": {key: job["metadata"][key] for key in METADATA if key in job["metadata"]}, "spec": job["spec"]}
 
 

@@ -60,7 +60,7 @@ def test_replay_reports_changed_verdicts(before: str, after: str, summary: str) 
         (
             "injectOnly: [job-timeout]\ninjections: {job-timeout: {default: 1h}}",
             "injectOnly: [job-timeout]\ninjections: {job-timeout: {default: 2h}}",
-            "would inject job-timeout otherwise into 2",
+            "would inject job-timeout differently into 2",
         ),
     ],
 )

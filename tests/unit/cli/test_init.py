@@ -178,7 +178,7 @@ def test_arguments_that_look_like_other_yaml_types_are_quoted(init: Check) -> No
         (("--framework", "openmpi", "-n", "x" * 64), "has 64 characters, at most 63 are allowed"),
         (("--framework", "horovod", "--", "\udcff"), "[-- PROGRAM...]': is not text in UTF-8"),
         (("--framework", "horovod", "--name", "\udcff"), "'--name': is not text in UTF-8"),
-        (("--framework", "openmpi", "--cluster", "a", "--context", "b"), "error: --cluster and --kubeconfig"),
+        (("--framework", "openmpi", "--cluster", "a", "--context", "b"), "error: --cluster cannot be combined with"),
     ],
 )
 def test_invalid_option_is_rejected(init: Check, arguments: tuple[str, ...], message: str) -> None:

@@ -22,7 +22,7 @@ from webhook.policy.in_force import Policy, PolicySet
 
 NEWLY: Final = "newly"
 NO_LONGER: Final = "no longer"
-OTHERWISE: Final = "otherwise"
+OTHERWISE: Final = "differently"
 
 
 @dataclass(slots=True)

@@ -27,8 +27,8 @@ def replay(
     """Judge existing jobs under changed policies.
 
     Every MPIJob of the cluster is judged twice as if it were submitted now: under the current policies, and under the
-    policies after `kubectl apply` of --policy, without the policies of --without. A policy without a ConfigMap is added
-    under the name of its file. The command changes nothing.
+    new policies. The new policies are the current ones after `kubectl apply` of the --policy files and deletion of the
+    --without policies. A policy without a ConfigMap is added under the name of its file. The command changes nothing.
 
     Injections are compared too, except values that were injected into the job before.
 

@@ -64,7 +64,7 @@ class Around(Settings):
     cluster: tuple[FileOrObject, ...] = Field(
         (),
         description="The objects of the cluster, or names of files with objects. The objects of a test are added to"
-        " those of the file. With a job of the same name, the test is about an update of that job.",
+        " those of the file. If a job of the same name is among them, the test is about an update of that job.",
     )
     namespace: NamespaceFacts | None = Field(None, description="The namespace of the job; by default without labels.")
     user: UserFacts | None = Field(None, description="The user who creates the job; absent for an unknown user.")

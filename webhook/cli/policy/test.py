@@ -35,7 +35,7 @@ def test(*, paths: tuple[str, ...], quiet: bool, output: str) -> NoReturn:
     Exit code:
       0  every test passed
       1  at least one test failed
-      2  unusable input: a file, a policy or a job in it is broken, or it has no test
+      2  unusable input: a file, a policy or a job in it is broken, or there is no test
     """
     from webhook.cli.policy import suite, suite_run
     from webhook.cli.policy.documents import TEST_KIND

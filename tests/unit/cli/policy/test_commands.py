@@ -119,7 +119,7 @@ class TestEffective:
         assert error(run("effective", "-n", "x")) == "cannot read the kubeconfig nope: No such file or directory"
         assert error(run("effective", "-n", "x", "--cluster", "nope")) == "nope: no such file or directory"
         both = run("effective", "-n", "x", "--cluster", "cluster.yaml", "--kubeconfig", "k")
-        assert error(both) == "--cluster and --kubeconfig, --context or --as exclude each other"
+        assert error(both) == "--cluster cannot be combined with --kubeconfig, --context or --as"
         assert error(run("effective", "-n", "x", "--policy", "broken.yaml")) == (
             'broken.yaml: line 3: mode: must be enforce, warn or audit (it is "loud")'
         )

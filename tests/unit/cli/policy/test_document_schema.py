@@ -123,7 +123,7 @@ def test_schema_agrees_with_the_service(text: str, valid: bool) -> None:
         ("rules.update-safety.most.of.all", "action"),
         ("injections.labels.job.a b/c.d", "mapping of text to text"),
         ("injections.tolerations.tolerations[0].efect", "key, operator, value, effect, tolerationSeconds"),
-        ("exemptions[12].expires", "date as 2027-01-31 or null"),
+        ("exemptions[12].expires", "date such as 2027-01-31 or null"),
         ("namespaces.matchLabel", "matchLabels, matchExpressions"),
     ],
 )
