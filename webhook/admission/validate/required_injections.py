@@ -38,8 +38,8 @@ def missing(
 ) -> Iterator[tuple[Finding, Action]]:
     """A finding for each required injection that would still add values.
 
-    `claimed` is the reason for no injections that the job itself states; empty for none. `stored` is the stored job of
-    an update.
+    If the job itself states why it gets no injections, `claimed` is this reason; else it is empty. `stored` is the
+    stored job of an update.
     """
     if not policy.required:
         return
