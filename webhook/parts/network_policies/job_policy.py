@@ -40,8 +40,8 @@ Rule = dict[str, Any]
 def is_filtered(job: MPIJob) -> bool:
     """Whether the job may have a NetworkPolicy.
 
-    It may not if it runs in a different cluster, if its name is not a valid label value, or if it has pods in the host
-    network: selectors do not match these pods, so the job's other pods would reject their connections.
+    A job has none if it runs in a different cluster, if its name is not a valid label value, or if it has pods in the
+    host network: selectors do not match these pods, so the job's other pods would reject their connections.
     """
     on_host = any(replica.template.spec and replica.template.spec.host_network for _, _, replica in job.replicas())
     return job.managed_here and not on_host and names.label_value_problem(job.metadata.name) is None

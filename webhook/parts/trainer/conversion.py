@@ -288,7 +288,7 @@ def _run_policy(
     ):
         if key in policy:
             target[key] = policy.pop(key)
-            report.mapped(f"{_RUN_POLICY}.{key}", f"is that of {where}")
+            report.mapped(f"{_RUN_POLICY}.{key}", f"is now a field of {where}")
     cleaning, field = take(policy, "cleanPodPolicy", str, _RUN_POLICY), f"{_RUN_POLICY}.cleanPodPolicy"
     if cleaning in {"All", "Running"}:
         report.mapped(field, "JobSet deletes running pods when the launcher has ended")
