@@ -71,8 +71,8 @@ class Decision(msgspec.Struct):
     def put_worst_first(self) -> None:
         """Sort the complete findings, and cut them to the size of a reply.
 
-        If a violation has `follows` (the path of another violation), its finding is listed after its cause: a finding
-        at that path, without `follows`, and with the same or a stronger action.
+        `follows` is the path of another violation. The finding at that path is the cause, if it has no `follows` itself
+        and the same or a stronger action. Findings with a cause are listed last.
         """
         self.warned.sort(key=lambda finding: finding.importance)
         for listed in (self.denied, self.warned, self.audited, self.exempted):

@@ -6,7 +6,7 @@ The API server drops warnings beyond 4,096 characters in total and cuts long one
 Each cause is reported once. A finding with `Violation.follows` has the same fix as another rule's violation. It is
 listed after that violation and not included in the number of problems. These findings are left out:
 
-- amounts that contradict each other, if they also violate a LimitRange, whose fix names both amounts;
+- amounts that contradict each other and also violate a LimitRange: the fix for the LimitRange names both amounts;
 - a violation of the API server's pod validation, if the Pod Security level forbids the same field;
 - a finding about the init container of `launcher-wait` that repeats a finding about the launcher's first container.
 """
@@ -119,7 +119,7 @@ def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
 
 
 def first_of(text: str, number: int) -> str:
-    """The OpenShift console shows only the first cause, so it names the number of further causes."""
+    """The text of the first cause. It has the number of further causes: the OpenShift console shows only this text."""
     return text if number < 2 else f"{text} (and {number - 1} more)"
 
 

@@ -25,7 +25,7 @@ CLAIMED = frozenset({OWNED, COPY})
 UNCHANGED = "no checked field changed"
 _RULES_READ: Final = frozenset(("labels", "annotations"))
 _METADATA: Final = _RULES_READ | {"finalizers", "ownerReferences"}
-"""Metadata that users write, and custom rules may read."""
+"""Metadata that users write and that custom rules may read."""
 
 
 def reason_to_inject_nothing(
@@ -95,7 +95,7 @@ def passes_unjudged(
 ) -> bool:
     """Whether an update of an object that cannot be judged passes.
 
-    It passes without a change of labels, annotations and spec. A controller may also make the changes that
+    It passes if labels, annotations and spec are unchanged. A controller may also make the changes that
     `controllers_change` accepts, by default Kueue's changes of a spec. Users may not, because rules read these fields.
     """
     pair = _pair(request)
@@ -181,7 +181,7 @@ def _bytes(value: Any) -> Any:
 
 
 def finding(api_version: str) -> Finding:
-    """For an API version that is not served. An older job can be converted."""
+    """The finding for an API version that is not served. The fix for an older version is a conversion."""
     fix = f"Write {mpijob.API_VERSION}."
     if api_version in mpijob.OLDER_VERSIONS:
         converts = f"un `{PROGRAM} convert FILE`, which also says what the image needs."

@@ -18,9 +18,10 @@ JSON = "application/json"
 METADATA = f"{JSON};as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1"
 
 OVERDUE = 15  # seconds that a watch may stay open longer than requested
-# Seconds of silence. An API server sends a bookmark about every 60 s, except while nothing in the cluster changes.
+# Seconds of silence after which a watch ends. An API server sends a bookmark about every 60 s, except while nothing in
+# the cluster changes.
 INACTIVITY = 90.0
-# TCP sends a probe after 30 s of silence, and then every 10 s. Load balancers might close idle watches without probes.
+# TCP sends a probe after 30 s of silence, and then every 10 s. Without probes, load balancers might close idle watches.
 KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
 

@@ -23,7 +23,7 @@ class LiveView:
     """A ClusterView that is up to date while `run` runs.
 
     A resource with a `place` is unknown if `places` does not have the name of its namespace. Each version of a resource
-    has a watch. The watch of the next version starts if the API server does not serve the version.
+    has a watch, which starts if the API server does not serve the previous version.
     """
 
     watches: tuple[Watch[Any, Any], ...]

@@ -36,7 +36,7 @@ class Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class Wire(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
-    """The fields that are read of an object. Each resource has a subclass with its own fields."""
+    """The fields of an object that are read. Each resource has a subclass with its own fields."""
 
     metadata: Metadata
 

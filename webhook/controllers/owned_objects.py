@@ -194,7 +194,7 @@ class OwnedObjects(ABC):
     async def _write(
         self, key: ByNamespace, body: KubernetesObject, desired: SeenObject, cached: SeenObject | Answer
     ) -> float | None:
-        """Create or replace the object. Returns the seconds until the next attempt, or None if it is done."""
+        """Create or replace the object. Returns the seconds until the next attempt, or None if none is needed."""
         kind = self.kind
         collection = f"/apis/{kind.group_version}/namespaces/{in_path(key[0])}/{kind.plural}"
         name = body["metadata"]["name"]

@@ -55,7 +55,7 @@ class ClusterLink:
     settled: asyncio.Event
     """Set once `read` is set and policies are in force."""
     ledger: QuotaLedger
-    """Verdicts on quotas that all replicas share."""
+    """Judges quotas with reservations that all replicas share."""
     grants: GrantsReader
     """The SCCs of OpenShift that accounts may use."""
     faults: dict[str, str] = field(default_factory=dict)
@@ -127,7 +127,7 @@ async def linked(
     more: Iterable[Resource[Any, Any]] = (),
     on_quota: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
-    """Keep a link up to date until the block ends. ClusterError without a valid configuration.
+    """Keep a link up to date until the block ends. ClusterError if no valid configuration exists.
 
     `apply` gets the policies after each change: `base`, overridden by the ConfigMaps in `namespace`. `more` are
     additional resources to watch. `on_quota` gets the outcome of each verdict.

@@ -72,7 +72,7 @@ async def run_reconciler(
     *watches: Watch[Any, Any],
     work: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> None:
-    """Run a reconciler (or the `work` that runs it) and the watches that only it needs, until `stack` ends."""
+    """Run a reconciler, or the `work` that runs it, and the reconciler's own `watches`, until `stack` ends."""
     around.telemetry.companion(reconciler, api)
     around.readiness.concerns_of(lambda: {reconciler.name: reconciler.problem} if reconciler.problem else {})
     await run_watch(stack, around, *watches)

@@ -91,7 +91,7 @@ class HttpServer(web.Server):
         self._idle = asyncio.Event()
 
     def connect(self, peer: str, abort: Callable[[], object]) -> "HttpConnection":
-        """`abort` ends the connection before its handshake is over."""
+        """Until the handshake is over, `abort` ends the connection."""
         return HttpConnection(self, peer, abort, loop=self._loop, **self._kwargs)
 
     async def idle(self) -> None:
@@ -173,7 +173,7 @@ class HttpConnection(web.RequestHandler):
             self._start_timer(AHEAD_SECONDS, "ahead")
 
     def _read_no_more(self) -> None:
-        # No more bytes are read for a clean end of TLS either: decrypting a flood would stall all reviews.
+        # From now on no bytes are read, not even for a clean end of TLS: decrypting a flood would stall all reviews.
         self.last = self._ahead = True
         if self.transport is not None:
             self.transport.pause_reading()

@@ -39,7 +39,7 @@ MAX_LOGGED_CHARACTERS: Final = 256
 MAX_LOGGED_FRAMES: Final = 30
 """Frames of a traceback in a log line."""
 MAX_WAITING_LINES: Final = 10_000
-"""Log lines that wait for a slow reader: older ones are dropped."""
+"""Log lines that wait for a slow reader. If more lines wait, the oldest are dropped."""
 MAX_LOGGED_FAILURES: Final = 100
 """Different failures of plug-ins that are logged, each once."""
 JOBS_PER_PAGE: Final = 200

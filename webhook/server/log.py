@@ -1,8 +1,8 @@
 """JSON log lines on standard error, one for each event.
 
 Exception texts are never logged: they may quote objects. A thread writes the lines, because a pipe without a reader
-would otherwise stop all reviews. Rejected connections are only counted, because a client can cause thousands in a
-second.
+would otherwise stop all reviews. `RefusalLog` logs one rejection of each kind and counts the others, because a client
+can cause thousands in a second.
 """
 
 import logging

@@ -153,7 +153,7 @@ METRICS: Final = (
     _read_gauge("cache_age_seconds{kind}", "Seconds since the cache of this kind was last complete."),
     _read_counter(
         "cache_unknown_answers_total{kind}",
-        "Queries of this kind by rules that had no answer; such a rule does not deny.",
+        "Queries for this kind of object, by rules, that had no answer. A rule without an answer does not deny.",
     ),
     _read_counter("cache_requests_total{kind}", "Lists and watches sent to the API server."),
     _read_counter("cache_restarts_total{kind, reason}", "Lists and watches that ended, by reason."),
@@ -174,8 +174,8 @@ METRICS: Final = (
     _counter("cert_notices_total{reason}", "Changes and problems of certificates, by the reason in the Event."),
     _counter(
         "quota_ledger_total{outcome}",
-        "Verdicts on quotas shared by all replicas: reserved, not-reserved, full (admitted, but there was no"
-        " room to reserve), late (504) or unavailable (this replica's cache decided).",
+        "Verdicts on quotas with the reservations of all replicas: reserved, not-reserved, full (admitted, but there"
+        " was no room to reserve), late (504) or unavailable (this replica's cache decided).",
     ),
     _read_counter(
         "companion_reconciles_total{companion, result}",
@@ -216,7 +216,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class _Children(dict[tuple[str, ...], Any]):
-    """A metric's children by label values: `labels()` takes a lock and copies."""
+    """Caches a metric's children by label values, because `labels()` takes a lock and copies."""
 
     def __init__(self, metric: Metric, registry: CollectorRegistry) -> None:
         super().__init__()

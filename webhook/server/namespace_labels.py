@@ -26,7 +26,7 @@ class Labels:
 
 
 def of_now(namespaces: Iterable[str]) -> Labels:
-    """The first existing values by name, for gauges. All replicas choose the same values."""
+    """Labels for gauges: the first of these namespaces in alphabetical order. All replicas choose the same labels."""
     labels = Labels(MAX_NAMESPACE_LABELS)
     for namespace in sorted(set(namespaces)):
         labels.bounded(namespace)

@@ -30,7 +30,7 @@ from webhook.work_limit import TooExpensive, limited
 POLICIES: Final = "policies"
 # Seconds until a failed write is retried.
 RETRY = 30.0
-# Seconds between two checks for the right to list the policies, and the denials in a row after which it is missing.
+# Seconds between two checks for the right to list the policies. After DENIALS denials in a row the right is missing.
 # One denial is not enough: right after its start the API server denies every request.
 LOOK = 5.0
 DENIALS = 3
@@ -240,7 +240,7 @@ class PolicyWatch:
 
 
 def _read(text: str | None, model: type[PolicyDocument], maximum: int) -> PolicyDocument:
-    """The document; PolicyError also if it takes too much processor time."""
+    """The document; PolicyError if it is invalid, or if reading it takes too much processor time."""
     try:
         return limited(partial(store.read, text, model, maximum))
     except TooExpensive:

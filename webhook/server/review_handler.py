@@ -132,7 +132,7 @@ class ReviewHandler:
                 raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, reason, str(error)) from None
 
     async def _read_grants(self, cluster: ClusterLink, request: Request) -> None:
-        """Read which SCCs accounts may use, in half of the remaining time. Unread grants do not reject a job."""
+        """Read which SCCs accounts may use, in half of the remaining time. No job is rejected if they are not read."""
         with self._waiting_for_cluster(), suppress(TimeoutError):
             async with asyncio.timeout(max(0, request.deadline - monotonic()) / 2):
                 await cluster.grants.read(request.missing_grants)

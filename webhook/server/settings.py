@@ -25,7 +25,7 @@ class ServeSettings:
     """The options of `mpijob-webhook serve`. Times are in seconds. Port 0 lets the kernel choose one.
 
     The certificate comes from the Secret `ca_secret`, or from `tls_cert` and `tls_key`, or is made in memory. The
-    service connects to a cluster if `kubeconfig` or `register` is set, or in a pod.
+    service connects to a cluster if `kubeconfig` or `register` is set, or if it runs in a pod.
     """
 
     kubeconfig: Path | None = None
@@ -62,7 +62,7 @@ class ServeSettings:
     client_ca: Path | None = None
     """The CA (PEM) that must have issued the client certificates of reviews."""
     client_names: tuple[str, ...] = ()
-    """Accepted client certificates: a common name, or a DNS name in the certificate."""
+    """Accepted clients. A client's certificate must have one of these names as common name or as DNS name."""
     drain_seconds: float = 5
     """Seconds in which the stopping service still answers and closes connections."""
     max_in_flight: int = 512

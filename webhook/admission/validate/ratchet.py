@@ -59,9 +59,9 @@ def worse(
 
 
 def judging_stored(ctx: Context, job: MPIJob, old: MPIJob) -> Context:
-    """`ctx` for rules that judge the stored job. If the update starts the job, the view is empty.
+    """`ctx` for rules that judge the stored job. If the update starts the job, the view answers UNKNOWN.
 
-    A claim or a template may have been replaced while the job had no pods.
+    The reason is that a claim or a template may have been replaced while the job had no pods.
     """
     starts = job.active_here and not old.active_here
     return structs.replace(ctx, view=NothingKnown() if starts else ctx.view, memo=Memo())

@@ -4,7 +4,7 @@ Another mutating webhook may have removed an injection, or the API server could 
 required injection runs on the final object: values that it would still add are missing.
 
 An update injects new values only into a Launcher or Worker that it adds. On an update, a value is therefore missing
-only if it belongs in that part, or if the stored job has it.
+only if it belongs in an added Launcher or Worker, or if the stored job has it.
 """
 
 from collections.abc import Iterator
@@ -38,8 +38,8 @@ def missing(
 ) -> Iterator[tuple[Finding, Action]]:
     """A finding for each required injection that would still add values.
 
-    `claimed` is the reason for no injections that the job itself states; empty for none. `stored` is the stored job of
-    an update.
+    If the job itself states why it gets no injections, `claimed` is this reason; else it is empty. `stored` is the
+    stored job of an update.
     """
     if not policy.required:
         return

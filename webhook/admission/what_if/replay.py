@@ -105,7 +105,7 @@ class Replayer:
             self.count(self.judge(data))
 
     def judge(self, data: bytes | msgspec.Raw) -> Replayed | None:
-        """None if the job cannot be read. The result does not include the job before `count`."""
+        """None if the job cannot be read. The attribute `result` includes the job only after `count`."""
         request = resubmitted.creation(data)
         if request is None:
             return None

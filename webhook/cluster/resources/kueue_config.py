@@ -42,7 +42,7 @@ class KueueConfig(msgspec.Struct, frozen=True):
     """Kueue may count an extended resource under another name."""
 
     def leaves_out(self, resource: str) -> bool:
-        """Whether Kueue does not count, or may not count, the resource under this name."""
+        """Whether Kueue possibly or certainly does not count the resource under this name."""
         is_mapped = self.maps_devices and "/" in resource
         return is_mapped or resource in self.transformed or resource.startswith(self.excluded_prefixes)
 

@@ -1,4 +1,4 @@
-"""Pods with the name of a worker that no Kubeflow operator created.
+"""Pods that are named like a worker, but that no operator of Kubeflow created.
 
 The API server sends the metadata of all pods without an operator's label, and pods with other names are ignored. The
 list may be long, and only one rule uses the pods. The service is ready before the list is complete.

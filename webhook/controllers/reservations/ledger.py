@@ -193,9 +193,9 @@ class QuotaLedger:
     ) -> Decision:
         """The verdict with the current quotas. If `writes`, the use of an admitted job is reserved.
 
-        `first` is the verdict by the cache. It is final after a ClusterError: quotas or reservations cannot be read or
-        written. DeadlineExceeded after `seconds`: if many jobs arrive at once, verdicts by the cache would admit too
-        many.
+        `first` is the verdict by the cache. ClusterError if quotas or reservations cannot be read or written: the
+        caller then uses the cache. DeadlineExceeded after `seconds`: if many jobs arrive at once, verdicts by the cache
+        would admit too many.
         """
         quotas = namespace_quotas(Context(namespace=namespace, view=self._view))
         job = WaitingJob(decide, first, quick_fit.limits(quotas), writes)
@@ -294,7 +294,7 @@ class QuotaLedger:
         return decisions
 
     async def _judge_again(self, namespace: str, rejected: list[WaitingJob], view: Overlay) -> None:
-        """Reject the jobs that do not fit with newer pods either. The next round judges the other jobs."""
+        """Reject the jobs that still do not fit with a newer list of pods. The next round judges the other jobs."""
         await asyncio.sleep(limits.PODS_COUNTED_SECONDS)
         pods = await self._api.records(PODS, namespace)
         later = Overlay(self._view, namespace, {**view.replaced, PODS: pods, **self._other_pods(namespace)})

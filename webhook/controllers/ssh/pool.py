@@ -2,7 +2,7 @@
 
 Threads with a low priority make the pairs. OpenSSL works without Python's lock, so reviews are not slowed down.
 
-Each pair is in exactly one reply. No key is stored after that, logged, or quoted in an error or a `repr`.
+Each pair is in exactly one reply, and is not stored afterwards. No key is logged, or quoted in an error or a `repr`.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class KeyPair:
         return "SHA256:" + b64encode(digest).decode().rstrip("=")
 
     def authorized_key(self, comment: str) -> bytes:
-        """With a line break."""
+        """The line of authorized_keys, with its line break."""
         return self.public + b" " + comment.encode() + b"\n"
 
 
@@ -127,7 +127,7 @@ class KeyPool:
             self.stop_filling()
             for task in self._makers:
                 task.cancel()
-            # The interpreter waits for a pair in progress at its end.
+            # At its end, the interpreter waits for a pair in progress.
             self._threads.shutdown(wait=False, cancel_futures=True)
             self._ready = asyncio.Queue()
 
@@ -188,7 +188,7 @@ class KeyPool:
             await asyncio.sleep(max(0, 1 / self.rate - (monotonic() - started)))
 
     async def _make_one(self) -> None:
-        """For the request that has waited longest, else for the stock."""
+        """Make a pair for the request that has waited longest, or for the stock if no request waits."""
         started = monotonic()
         try:
             pair = await asyncio.get_running_loop().run_in_executor(self._threads, self.make, STOCKED)

@@ -32,7 +32,8 @@ LEASE: Final = f"{PROGRAM}-key-removal"
 ANNOTATION: Final = "training.openshift.io/removed-until"
 # Seconds between two writes of the progress.
 STORE_SECONDS: Final = 10.0
-# Seconds by which the watch may show a job's end later than its status, whose time is from a different clock.
+# Seconds that the watch may need to show a job's end. This includes the difference between the clock of the status and
+# `now`.
 MARGIN_SECONDS: Final = 600.0
 # Seconds between two attempts without permission: each attempt is a line in the cluster's audit log.
 DENIED_SECONDS: Final = 300.0

@@ -1,7 +1,7 @@
 """Maintains the PodDisruptionBudgets of running jobs.
 
-`minAvailable` is the number of the job's pods, and 0 after the job's end, so that drains do not wait. Kubernetes cannot
-use `maxUnavailable` here, because it does not know how many pods an MPIJob has
+While a job runs, `minAvailable` is the number of its pods. Afterwards it is 0, so that drains do not wait. Kubernetes
+cannot use `maxUnavailable` here, because it does not know how many pods an MPIJob has
 (https://kubernetes.io/docs/tasks/run-application/configure-pdb/).
 """
 
@@ -37,7 +37,7 @@ class DisruptionBudgets(OwnedObjects):
     kind = KIND
 
     async def _reconcile(self, key: ByNamespace, job: MPIJobRecord, document: PolicyDocument) -> float | None:
-        """If the cached job is already deleted, the garbage collector deletes the new budget."""
+        """The cached job may already be deleted. The garbage collector then deletes the new budget."""
         stored = self._seen(key)
         exists = isinstance(stored, SeenObject) and stored.owner == job.uid
         settings = document.settings_of_injection(INJECTION)

@@ -38,7 +38,7 @@ class Changes:
     """Derives increments and observations from two states of a job."""
 
     def __init__(self, jobs: Iterable[JobLife] = ()) -> None:
-        """Changes of `jobs` in the past are not counted."""
+        """Past changes of `jobs` are not counted."""
         # uids of jobs whose first wait in a queue is over
         self._ran = {job.uid for job in jobs if job.phase is not Phase.QUEUED or (job.suspended and job.started)}
 

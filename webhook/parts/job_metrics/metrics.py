@@ -45,13 +45,14 @@ JOB_METRICS: Final = (
     _job_gauge("gpus_in_use{namespace, resource}", f"GPUs and other accelerators of running MPIJobs. {READ}"),
     _job_gauge(
         "user_gpus_in_use{namespace, user, resource}",
-        "GPUs and other accelerators of running MPIJobs by the user who created the job, `_unknown` without the "
-        f"annotation created-by. Users beyond the 500 series with the most GPUs are `_other`. {READ}",
+        "GPUs and other accelerators of running MPIJobs by the user who created the job. The user is `_unknown` if the "
+        "job has no annotation created-by. Users beyond the 500 series with the most GPUs are `_other`. "
+        f"{READ}",
     ),
     _job_gauge(
         "deadline_remaining_seconds{namespace}",
-        "Seconds until activeDeadlineSeconds end an MPIJob: the minimum in the namespace; with --deadline-events. Take "
-        "the min of the replicas.",
+        "Seconds until the next MPIJob of the namespace reaches its activeDeadlineSeconds; with --deadline-events. "
+        "Take the min of the replicas.",
     ),
     _counter(
         "namespace_reviews_total{namespace, decision}",

@@ -1,4 +1,4 @@
-"""Metrics of jobs. Namespaces are labels, so `/metrics/jobs` exposes the metrics and not `/metrics`."""
+"""Metrics of jobs. They are exposed at `/metrics/jobs`, not at `/metrics`, because they have namespaces as labels."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial

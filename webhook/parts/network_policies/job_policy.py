@@ -1,9 +1,9 @@
 """The NetworkPolicy of a job.
 
-If a property of the cluster is unknown, a rule allows more rather than less. Rules have the ports of pods: egress is
-checked after a Service's address has been translated. Rules for DNS and the API server select no pods, because both may
-run outside pods. All pods of a job may connect to each other: beyond 64 hosts Open MPI starts daemons from worker to
-worker.
+If a property of the cluster is unknown, a rule allows more rather than less. Rules have the ports of pods, not of
+Services, because egress is checked after a Service's address has been translated. Rules for DNS and the API server
+select no pods, because both may run outside pods. All pods of a job may connect to each other: beyond 64 hosts Open MPI
+starts daemons from worker to worker.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,8 +40,8 @@ Rule = dict[str, Any]
 def is_filtered(job: MPIJob) -> bool:
     """Whether the job may have a NetworkPolicy.
 
-    A job in a different cluster has none, and neither has a job whose name is not a valid label value. Selectors do not
-    match pods in the host network, so the job's other pods would reject their connections.
+    A job has none if it runs in a different cluster, if its name is not a valid label value, or if it has pods in the
+    host network: selectors do not match these pods, so the job's other pods would reject their connections.
     """
     on_host = any(replica.template.spec and replica.template.spec.host_network for _, _, replica in job.replicas())
     return job.managed_here and not on_host and names.label_value_problem(job.metadata.name) is None

@@ -4,11 +4,11 @@ Each version lacks fields of the others, and two annotations store the missing f
 of a job that was created in an older version. SHOWN has the fields of v2beta1 that an older client does not see.
 
 Later changes of a v2beta1 job, such as injections, are merged into the original spec. Each older spec is converted back
-to v2beta1 as a test. If the result always differs from the job, the client gets the v2beta1 spec "as it is", with the
-original's older fields.
+to v2beta1 as a test. If no older spec converts back to the job, the client gets the v2beta1 spec "as it is", plus the
+fields of the original spec that only older versions have.
 
-The spec of a too large object is not converted. A v2beta1 job is returned "as it is", NO_JOB replaces a stored older
-job, and other older jobs are rejected.
+If an object is too large, its spec is not converted: a v2beta1 job is returned "as it is", a stored older job becomes
+NO_JOB, and any other older job is rejected.
 
 Any user may write the annotations, and the API server does not check them. The module checks the types of all their
 fields: invalid fields could make jobs unreadable for the operator or older clients. One value with a wrong type even
@@ -138,7 +138,7 @@ class _Shown(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defau
     spec: Document = {}
     """Fields that only v2beta1 has."""
     as_it_is: bool = False
-    """Whether the older object has the v2beta1 spec, without the fields in `spec`."""
+    """Whether the client got the v2beta1 spec "as it is". Only the fields in this annotation's `spec` are left out."""
 
 
 class _Written(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="camel"):
@@ -222,7 +222,7 @@ def _to_older(document: Document, version: str, too_large: str) -> Document:
 
 
 def _older(version: str, new: Document, written: _Written | None) -> tuple[Any, _Shown]:
-    """An older spec that converts to the job, and its annotation."""
+    """An older spec that converts to the job, and the value of SHOWN."""
     bases = [new]
     if written is not None:
         bases.insert(0, _merged(written.spec, _converted(version, written.spec, stored=True), new))
@@ -267,7 +267,7 @@ def _plain(value: Any) -> Any:
 
 
 def _without_v2beta1(spec: Any, written: _Written | None) -> Any:
-    """Removes the fields that a client of v1alpha1 got with a spec "as it is"."""
+    """Removes the v2beta1 fields that a client of v1alpha1 got in a spec "as it is"."""
     if not isinstance(spec, dict) or "template" not in spec:
         return spec
     added = {"runPolicy", "mpiReplicaSpecs"}

@@ -1,4 +1,4 @@
-"""The command `convert mpijob`, for which `convert` without a kind is short."""
+"""The command `convert mpijob`. `convert` without a kind is the same command."""
 # ruff: noqa: PLC0415 - imports inside commands keep --help and completion fast
 
 from typing import TYPE_CHECKING, NoReturn

@@ -78,7 +78,7 @@ def document(encoded: msgspec.Raw) -> dict[str, Any]:
 
 
 def opened(encoded: msgspec.Raw) -> dict[str, Any]:
-    """The object with undecoded values in its spec. The time is short for an object of any size."""
+    """The object with undecoded values in its spec. This takes little time for an object of any size."""
     try:
         fields: dict[str, Any] = dict(_members.decode(encoded))
         for key in ("apiVersion", "kind"):

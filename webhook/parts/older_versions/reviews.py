@@ -24,7 +24,7 @@ TOO_EXPENSIVE: Final = "too expensive to convert: it takes more processor time t
 
 
 async def converted(request: Request, telemetry: Telemetry) -> Reply:
-    """Answers a ConversionReview; ReviewError if the body is not one, DeadlineExceeded if it takes too long.
+    """Answers a ConversionReview; ReviewError if the body is not one, DeadlineExceeded if converting takes too long.
 
     Other requests are served between two objects. A stand-in replaces a stored job that is too expensive to convert, so
     that lists of jobs do not fail.
@@ -62,8 +62,8 @@ def _limited(encoded: msgspec.Raw, version: str, fault: str, telemetry: Telemetr
 
 
 def _converted(encoded: msgspec.Raw, version: str, fault: str) -> tuple[msgspec.Raw, str]:
-    """Returns the encoded object, which needs less memory, and the outcome. Pods of an object with a `fault` are not
-    decoded.
+    """Returns the converted object and the outcome. The object is encoded, because this needs less memory. Pods of an
+    object with a `fault` are not decoded.
     """
     document = conversion_review.opened(encoded) if fault else conversion_review.document(encoded)
     try:

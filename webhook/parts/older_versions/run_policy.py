@@ -26,7 +26,7 @@ def read(spec: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def move(spec: dict[str, Any], policy: dict[str, Any], key: str, report: Report, *, outer_wins: bool = False) -> None:
-    """If `spec` and the policy have the field, `outer_wins` says that the old operator used `spec`."""
+    """`outer_wins` means that the old operator used the value in `spec` if both `spec` and the policy had the field."""
     value = spec.pop(key, None)
     if value is None:
         return

@@ -17,13 +17,13 @@ FOLDER: Final = click.Path(path_type=Path)
 
 @click.command()
 @about_a_cluster("The cluster that the page can read. Default: none.")
-@namespace_option("Read only this one; may be repeated.", "namespaces", multiple=True)
+@namespace_option("Read only this namespace; may be repeated.", "namespaces", multiple=True)
 @POLICY_NAMESPACE
 @KUEUE_NAMESPACE
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default="a free one", help="Of 127.0.0.1.")
-@click.option("--page", "folder", type=FOLDER, default=PAGE, show_default="the program's", help="The page's files.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default="a free one", help="Port of 127.0.0.1.")
+@click.option("--page", "folder", type=FOLDER, default=PAGE, show_default="the program's", help="Folder of the page.")
 def playground(*, access: Access, namespaces: tuple[str, ...], port: int, folder: Path, **where: Any) -> NoReturn:
-    """Show verdicts in a browser, while a job is typed.
+    """Show the verdict on a job in a browser while you type the job.
 
     The page takes a job, a policy and the objects of a cluster, and shows the verdict on the job and the injections,
     with reasons. It is served only on 127.0.0.1, until Ctrl-C, and sends nothing elsewhere. The address contains a
@@ -40,8 +40,8 @@ def playground(*, access: Access, namespaces: tuple[str, ...], port: int, folder
     \b
     Exit code:
       0  ended by Ctrl-C
-      2  it cannot be served: the port is taken, the kubeconfig cannot be used, or the page is not built (`make page` in
-         a checkout)
+      2  the page cannot be served: the port is taken, the kubeconfig cannot be used, or the page is not built
+         (`make page` in a checkout)
     """
     import asyncio
     from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The verdicts of `check` on jobs, a policy and cluster objects in texts."""
+"""Judges jobs as `check` does. The jobs, a policy and the objects of a cluster are texts that the user typed."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -77,7 +77,7 @@ def _world(texts: Mapping[str, str], result: _Answer, policy_namespace: str) -> 
 
 
 def _bytes(text: str) -> bytes:
-    """The parser reports halves of surrogate pairs, which a browser may send."""
+    """Keeps halves of surrogate pairs, which a browser may send, so that the parser reports them."""
     return text.encode("utf-8", "surrogatepass")
 
 

@@ -42,7 +42,7 @@ def _instance(value: str) -> "tuple[str, Instance]":
     type=_claim,
     metavar="NAME=CLAIM[/DIR]",
     multiple=True,
-    help="The claim with a channel, or for code, model or checkpoints; repeatable. Default: to be filled in.",
+    help="The claim for NAME, which is a channel, code, model or checkpoints. Repeatable. Default: a claim to fill in.",
 )
 @click.option(
     "--s3-image",
@@ -63,30 +63,30 @@ def _instance(value: str) -> "tuple[str, Instance]":
     type=_instance,
     metavar="TYPE=CPUS,GIB,GPUS[,EFA]",
     multiple=True,
-    help="The resources of an instance type, if unknown or different; repeatable.",
+    help="The resources of an instance type that the converter does not know or that has changed; repeatable.",
 )
 @click.option(
     "--processes-per-host",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Used if the request does not set it. Default: as SageMaker.",
+    help="Processes on each machine, if the request does not set them. Default: SageMaker's default.",
 )
 @click.option(
     "--workers-per-instance", type=click.IntRange(min=1), metavar="N", default=1, help="Pods that share a machine."
 )
-@click.option("--launcher-as-worker", is_flag=True, help="The launcher runs ranks instead of one worker.")
+@click.option("--launcher-as-worker", is_flag=True, help="The launcher runs ranks and replaces a worker.")
 @click.option(
     "--network",
     type=click.Choice(("efa", "rdma", "none")),
     default="efa",
-    help="EFA if the instance type has it, the cluster's RDMA, or none.",
+    help="efa: EFA if the instance type has it; rdma: the cluster's RDMA devices; none: neither.",
 )
 @click.option(
     "--reserve",
     type=click.IntRange(0, 90),
     metavar="PERCENT",
     default=7,
-    help="CPUs and memory of a machine that are reserved for its node.",
+    help="Share of a machine's CPUs and memory that is reserved for its node.",
 )
 @click.option("--pull-secret", type=utf8_text, metavar="NAME", help="The Secret with which nodes pull the image.")
 @click.option("--service-account", type=utf8_text, metavar="NAME", help="The ServiceAccount of the pods.")

@@ -1,6 +1,6 @@
 """The processes that SageMaker would have started on the machines of a training job.
 
-SageMaker's training toolkit reads them from hyperparameters with JSON values
+SageMaker's training toolkit reads the way of starting them and their number from hyperparameters with JSON values
 (https://github.com/aws/sagemaker-training-toolkit, `params.py`, `runner.py`, `mpi.py`, `torch_distributed.py`).
 """
 
@@ -20,7 +20,9 @@ _MPI_PROCESSES: Final = "sagemaker_mpi_num_of_processes_per_host"
 _MPI_ALL_PROCESSES: Final = "sagemaker_mpi_num_processes"
 _MPI_OPTIONS: Final = "sagemaker_mpi_custom_mpi_options"
 _TORCH: Final = ("sagemaker_torch_distributed_enabled", "sagemaker_pytorch_ddp_enabled")
-_AWS_ONLY: Final = "its libraries are only in AWS's images and run only on AWS: use Horovod, or PyTorch's own over NCCL"
+_AWS_ONLY: Final = (
+    "its libraries are only in AWS's images and run only on AWS: use Horovod, or torch.distributed over NCCL"
+)
 _UNSUPPORTED: Final = {
     "sagemaker_distributed_dataparallel_enabled": f"smdistributed dataparallel cannot be converted: {_AWS_ONLY}",
     "mp_parameters": f"smdistributed modelparallel cannot be converted: {_AWS_ONLY}",

@@ -1,6 +1,6 @@
 """The pods that replace the machines of a training job: their resources, number and network.
 
-No API has the resources of instance types. Sources of instances.csv: `constants.py` in
+No API returns the resources of instance types. Sources of instances.csv: `constants.py` in
 https://github.com/aws/sagemaker-hyperpod-cli/tree/v3.9.0/src/sagemaker/hyperpod/training, and
 https://aws.amazon.com/ec2/instance-types/.
 """

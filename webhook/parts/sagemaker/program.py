@@ -23,7 +23,7 @@ CODE: Final = "/opt/ml/code"
 DATA: Final = "/opt/ml/input/data"
 MODEL: Final = "/opt/ml/model"
 OUTPUT: Final = "/opt/ml/output"
-# Names of shell variables. Other hyperparameters are only in SM_HPS.
+# Names of shell variables. Hyperparameters with other names are only in SM_HPS.
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PORT: Final = 7777
 _PROGRAM_ENV: Final = "SAGEMAKER_PROGRAM"

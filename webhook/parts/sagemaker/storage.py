@@ -178,7 +178,7 @@ def _checkpoints(storage: Storage, request: TrainingJob, claim: str | None, repo
 
 
 def _volume_name(text: str, taken: Collection[str]) -> str:
-    """A unique name: names of channels may differ only in dots, underscores and upper case."""
+    """A unique name. It has no dots, underscores and upper case, and some channels' names differ only in these."""
     stem = re.sub(r"[^a-z0-9-]", "-", text.lower())
     for number in count(1):
         end = f"-{number}" if number > 1 else ""

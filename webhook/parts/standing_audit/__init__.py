@@ -11,7 +11,7 @@ _REPORT_VERBS: Final = ("list", "watch", "create", "patch", "delete")
 PART: Final = Part(
     options={
         "--audit": "Count the jobs that break the current policy, at /metrics/jobs.",
-        "--audit-reports": "--audit, and a report object for each; needs permission to write them.",
+        "--audit-reports": "Like --audit, with a report object for each such job; needs permission to write them.",
     },
     start="webhook.parts.standing_audit.serving:start",
     rights=(

@@ -121,7 +121,7 @@ class Reports:
     """Creates, updates and deletes reports.
 
     `changed` is called with the key of a job whose report is wrong. `moved` is called after the first list of a kind,
-    because all reports may then need this kind.
+    because all reports may then have to be of this kind.
     """
 
     def __init__(self, *, api: PacedClient, watches: Iterable[Watch[ByNamespace, SeenReport]]) -> None:

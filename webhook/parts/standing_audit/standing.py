@@ -215,5 +215,5 @@ class StandingAudit:
 
 
 def _written(job: MPIJobRecord) -> tuple[object, ...]:
-    """Values that a user's edit changes. The generation does not change with metadata."""
+    """Values that change if a user edits the job. `generation` does not change if only metadata change."""
     return job.uid, job.generation, job.queue, job.network_policy

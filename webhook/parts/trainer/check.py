@@ -33,9 +33,7 @@ def concerns(manifest: Manifest) -> bool:
 
 
 class Runtimes(ViewOf):
-    """Replaces the runtimes of `view` by the runtimes in `manifests`. The first of several runtimes with one name is
-    used.
-    """
+    """Replaces the runtimes of `view` by the runtimes in `manifests`. The first of equal names is used."""
 
     def __init__(self, view: ClusterView, manifests: Iterable[Manifest], namespace: str) -> None:
         super().__init__(view)
@@ -62,7 +60,7 @@ class Runtimes(ViewOf):
 def judge(
     manifests: Sequence[Manifest], world: JobWorld, namespace: str, cluster: Path | None, access: Access
 ) -> Callable[[Manifest], Verdict | None]:
-    """Returns a function that judges an object. Runtimes in `manifests` precede runtimes of the cluster."""
+    """Returns a function that judges an object. Runtimes in `manifests` take precedence over the cluster's."""
     in_cluster: list[Manifest] = []
     if cluster:
         in_cluster, _ = files.load([str(cluster)])

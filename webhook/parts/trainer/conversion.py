@@ -32,7 +32,7 @@ _KEYS: Final = "mpi-ssh-keys"
 _KEYS_FOLDER: Final = "/etc/mpi-ssh-auth"
 _SAME: Final = ("image", "imagePullPolicy", "resources", "securityContext")
 
-# mpi-operator's volumes, and Trainer's with the same files.
+# Trainer's volumes by mpi-operator's volumes with the same files.
 _VOLUMES: Final = {"ssh-auth": kinds.KEY_VOLUME, "mpi-job-config": kinds.HOSTFILE_VOLUME}
 
 _LABELS: Final = "training.kubeflow.org/"
@@ -223,8 +223,8 @@ def _change_labels(selecting: dict[str, Any], field: str, report: Report) -> Non
 def _ssh_keys(pods: dict[str, dict[str, Any]], mount_path: str, report: Report) -> str:
     """Make the SSH keys usable. Returns the runtime's sshAuthMountPath.
 
-    Trainer mounts the keys owned by root and readable for a group (`MPISSHPrivateKeyFileMode`). ssh as root rejects
-    these keys, so root gets a copy. Other users must be in the group.
+    Root owns the keys that Trainer mounts, and a group may read them (`MPISSHPrivateKeyFileMode`). ssh as root rejects
+    such keys, so root gets a copy. Other users must be in the group.
     """
     if normpath(mount_path) == _OF_ROOT:
         for pod in pods.values():
@@ -288,7 +288,7 @@ def _run_policy(
     ):
         if key in policy:
             target[key] = policy.pop(key)
-            report.mapped(f"{_RUN_POLICY}.{key}", f"is that of {where}")
+            report.mapped(f"{_RUN_POLICY}.{key}", f"is now a field of {where}")
     cleaning, field = take(policy, "cleanPodPolicy", str, _RUN_POLICY), f"{_RUN_POLICY}.cleanPodPolicy"
     if cleaning in {"All", "Running"}:
         report.mapped(field, "JobSet deletes running pods when the launcher has ended")

@@ -14,7 +14,7 @@ CLUSTER_RUNTIME: Final = "ClusterTrainingRuntime"
 # Replicated jobs of MPI runtimes. NODE is also the container that runs the training.
 LAUNCHER: Final = "launcher"
 NODE: Final = "node"
-# A label of replicated jobs. With the value OF_TRAINER they get the fields of a TrainJob's `trainer`.
+# A label of replicated jobs. If its value is OF_TRAINER, the pods get the fields of a TrainJob's `trainer`.
 ANCESTOR: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 OF_TRAINER: Final = "trainer"
 # The value of `managedBy` for Trainer itself.

@@ -1,7 +1,7 @@
 """TrainJobs for quotas and for Kueue: their existing pods, and the objects that Trainer creates for them.
 
-The spec of a stored TrainJob is not cached. After its reservation has expired, missing pods are not counted, such as a
-launcher that waits for nodes.
+The spec of a stored TrainJob is not cached. After the TrainJob's reservation has expired, only its existing pods are
+counted, so a launcher that still waits for nodes is not counted.
 """
 
 from collections import Counter
@@ -55,7 +55,7 @@ def _key(pod: TrainJobPod) -> tuple[str, str]:
 
 @cache
 def charges(jobs: int) -> tuple[Charge, ...]:
-    """Charges for a TrainJob with this number of Jobs, without pods."""
+    """Charges for the objects of a TrainJob with this number of Jobs. Pods are not included."""
     numbers = {"count/trainjobs.trainer.kubeflow.org": 1, "count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": jobs}
     for kind, number in (("services", 1), ("configmaps", 2), ("secrets", 1)):
         numbers |= {kind: number, f"count/{kind}": number}

@@ -135,7 +135,7 @@ class ReplicatedJob:
     depends_on: list[dict[str, Any]]
     origins: Origins = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
-    """Paths below a path in `origins` that belong to the runtime."""
+    """Paths that belong to the runtime although a path above them is in `origins`."""
 
     @property
     def of_trainer(self) -> bool:

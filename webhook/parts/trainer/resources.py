@@ -1,4 +1,4 @@
-"""Watched objects of Kubeflow Trainer: runtimes, TrainJobs and the pods of TrainJobs. Only with `serve --trainer`.
+"""Objects of Kubeflow Trainer that `serve --trainer` watches: runtimes, TrainJobs and the pods of TrainJobs.
 
 TrainJobs get their pods from the JobSet of their runtime. Users may create any number of runtimes of any size, so the
 cache has a budget. A runtime beyond the budget is unknown. Reservations of quota depend on TrainJobs and their pods.

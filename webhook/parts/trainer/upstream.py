@@ -1,4 +1,4 @@
-"""Checks for differences between Trainer and mpi-operator, which replace or complement rules."""
+"""Checks that replace or complement rules where Trainer differs from mpi-operator."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -104,9 +104,9 @@ def other_image(shape: Shape) -> Iterator[Violation]:
 def key(shape: Shape) -> Iterator[Violation]:
     """The launcher's user cannot use the SSH key.
 
-    Trainer mounts the key owned by root with mode 0640 (`MPISSHPrivateKeyFileMode` in `pkg/constants/constants.go`).
-    ssh as root rejects this mode, and other users must be in the group. A script may copy the key, so violations are
-    advice.
+    The key that Trainer mounts belongs to root and has mode 0640 (`MPISSHPrivateKeyFileMode` in
+    `pkg/constants/constants.go`). ssh as root rejects this mode, and other users must be in the group. A script may
+    copy the key, so violations are advice.
     """
     launcher = shape.replicated_job(kinds.LAUNCHER)
     if launcher is None or launcher.node is None:

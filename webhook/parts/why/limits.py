@@ -5,9 +5,9 @@ from typing import Final
 MAX_JOBS_READ_AT_ONCE: Final = 8
 """Jobs that `why` reads concurrently, with several calls to the API server each."""
 MAX_OBJECTS_READ: Final = 12
-"""Pods, and volume claims, of one job whose Events `why` reads: thousands of pods usually have the same problem."""
+"""Pods of one job whose Events `why` reads, and also volume claims: many pods usually have the same problem."""
 MAX_LOGS_READ: Final = 2
-"""Logs of failed containers, and also of running workers, that `why` reads for one job."""
+"""Logs of failed containers that `why` reads for one job. It reads at most as many logs of workers in addition."""
 MAX_EVENTS_SHOWN: Final = 5
 """Warning Events that `why` prints for one job."""
 MAX_TEXT_CHARACTERS: Final = 8192

@@ -58,7 +58,7 @@ class FileSource(CertificateSource):
                 await api.close()
 
     def concerns(self) -> dict[str, str]:
-        """Problems of the files. Meanwhile the last valid certificate is served."""
+        """Problems of the files. The last valid certificate is still served."""
         problem = self._files and self._files.problem
         return {"certificate-files": f"{self._certificate}: {problem}"} if problem else {}
 

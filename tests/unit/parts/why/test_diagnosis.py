@@ -211,7 +211,7 @@ TABLE: dict[str, tuple[Sight, str]] = {
     ),
     "no queue name in a namespace where Kueue suspends every job": (
         sight(job=job(SUSPENDED), pods=[], all_queued=True),
-        "does not run: it names no queue, and Kueue starts no job here that does not",
+        "does not run: it names no queue, and in this namespace Kueue starts only jobs that name one",
     ),
     "no Workload": (
         sight(job=job(QUEUED), pods=[]),
@@ -518,12 +518,12 @@ def test_finding_about_a_different_object_is_a_separate_cause() -> None:
 FIXES = {
     "no-name outside a queue": (
         with_launcher(log("no-name.openmpi-4")),
-        'set the annotation training.openshift.io/worker-readiness to the port of sshd, as "22", and it waits for '
-        "them.",
+        'set the annotation training.openshift.io/worker-readiness to the port of sshd, for example "22". The '
+        "launcher then waits for them.",
     ),
     "no-name in a queue": (
         with_launcher(log("no-name.mpich"), job=job({"metadata.labels": {"kueue.x-k8s.io/queue-name": "gpu"}})),
-        "and it waits for them (in a queue launcherCreationPolicy has no effect).",
+        "The launcher then waits for them (in a queue launcherCreationPolicy has no effect).",
     ),
     "no-name though the launcher waits": (
         with_launcher(log("no-name.openmpi-5"), job=job({"spec.launcherCreationPolicy": "WaitForWorkersReady"})),

@@ -1,8 +1,8 @@
 """Pods that were lost while the job ran: preempted, evicted, killed for memory, or on a lost node.
 
 The reasons are from Kubernetes 1.35 (`DisruptionTarget`, `pkg/kubelet/eviction`, `pkg/controller/tainteviction`). If
-the operator has replaced a worker, only events about the lost pod remain. A drain leaves no event, but its node is
-cordoned, and the scheduler's event names the node.
+the operator has replaced a worker, only events about the lost pod remain. A drain leaves no event, but the drained node
+is cordoned, and the scheduler's event names the node.
 """
 
 from collections.abc import Iterator

@@ -54,8 +54,8 @@ def _early(sight: Sight, launcher: str) -> str:
     if waits or readiness not in {"", "false"}:
         return "The launcher waited for its workers, so this one has gone or has another port."
     ignored = " (in a queue launcherCreationPolicy has no effect)" if queued else ""
-    fix = f'set the annotation {WORKER_READINESS} to the port of sshd, as "22", and it waits for them{ignored}.'
-    return f"The launcher may have started before its workers: {fix}"
+    fix = f'set the annotation {WORKER_READINESS} to the port of sshd, for example "22".'
+    return f"The launcher may have started before its workers: {fix} The launcher then waits for them{ignored}."
 
 
 def _limit(pod: Json, container: str) -> str:

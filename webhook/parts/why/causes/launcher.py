@@ -63,7 +63,7 @@ def _of_sshd(sight: Sight, cause: Cause) -> Cause:
 
 
 def _tries(sight: Sight, failed: int) -> str:
-    """The failures and the remaining tries. Restarts of a container and failed pods are tries."""
+    """The failures and the remaining tries. Restarts of a container and failed pods count as tries."""
     limit = loose.number(sight.launcher, "spec", "backoffLimit")
     statuses = loose.items(next(iter(sight.launchers), None), "status", "containerStatuses")
     restarts = max((loose.number(status, "restartCount") or 0 for status in statuses), default=0)

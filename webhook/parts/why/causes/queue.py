@@ -46,7 +46,7 @@ def _without_workload(sight: Sight) -> Cause:
         fix = f"Set {SPEC} to false: kubectl patch mpijob {sight.name} --type=merge -p '{patch}'"
         return Cause("suspended", Stage.QUEUE, "it is suspended by its user, and by no queue", SPEC, fix)
     if not sight.queue:
-        text = "it names no queue, and Kueue starts no job here that does not"
+        text = "it names no queue, and in this namespace Kueue starts only jobs that name one"
         fix = f"Add the label {QUEUE_NAME}: kubectl get localqueues lists the queues."
         return Cause("no-queue", Stage.QUEUE, text, f"metadata.labels[{QUEUE_NAME}]", fix, LOCAL_QUEUE)
     where = f"metadata.labels[{QUEUE_NAME}]"
