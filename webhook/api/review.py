@@ -69,7 +69,9 @@ class AdmissionReview(msgspec.Struct, rename="camel", gc=False):
 
 
 class StatusCause(msgspec.Struct, gc=False):
-    """One violation for programs. `reason` is a CauseType of Kubernetes, `field` a path in the user's object."""
+    """One violation, in a form for programs. `reason` is a CauseType of Kubernetes, `field` a path in the user's
+    object.
+    """
 
     reason: str
     message: str

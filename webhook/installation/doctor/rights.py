@@ -78,7 +78,7 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
             crd = _rights(
                 ["get", "patch"], "apiextensions.k8s.io", "customresourcedefinitions", name=CRD.rpartition("/")[2]
             )
-            purposes_needed.append(Purpose("older versions of jobs cannot be read once there is another CA", crd))
+            purposes_needed.append(Purpose("older versions of jobs cannot be read after the CA changes", crd))
     purposes_needed += [
         Purpose(component.without, tuple(rights_of(component)))
         for component in COMPONENTS
