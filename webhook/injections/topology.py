@@ -1,9 +1,9 @@
 """The workers of a job run near each other: if possible in one rack, or else in one block or zone.
 
 Workers get a preferred pod affinity to the other workers of their job. It has one term for each label in `keys` that at
-least one node has. The first label has the greatest weight. Because it is only a preference, workers may run in another
-rack if a rack is full, and the first workers in an empty cluster are not blocked. Without the affinity the scheduler
-prefers to spread the workers, because they belong to one Service.
+least one node has. The first label has the greatest weight. Because the affinity is only a preference, workers may run
+in another rack if a rack is full, and the first workers in an empty cluster are not blocked. Without the affinity the
+scheduler prefers to spread the workers, because they belong to one Service.
 
 If a node could hold all workers, the first key is `kubernetes.io/hostname`: four workers with one GPU each share a node
 with eight. For this the workers must state their CPU or a device, and must have no claim and no host port. A job that

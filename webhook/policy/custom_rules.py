@@ -68,8 +68,8 @@ class CustomRule(RuleSettings):
     field: Text = Field("spec", description="The field of the job in the message, as users write it.")
     on_error: Literal["skip", "deny"] = Field(
         "skip",
-        description="What happens to a job if the rule cannot be evaluated, because a field is missing or the rule takes"
-        " too long: skip admits the job and informs the administrator, deny reports a violation.",
+        description="What happens to a job if the rule cannot be evaluated, because a field is missing or the rule"
+        " takes too long: skip admits the job and informs the administrator, deny reports a violation.",
     )
 
     @model_validator(mode="after")

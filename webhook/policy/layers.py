@@ -105,7 +105,7 @@ def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:
 
 
 def written(document: PolicyDocument) -> dict[str, Any]:
-    """The values that the document sets, without defaults and without OWN."""
+    """The values that the document sets, without defaults and without the fields in OWN."""
     values = document.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {key: value for key, value in values.items() if key not in OWN}
 

@@ -31,7 +31,7 @@ def any_digests(view: ClusterView) -> bool:
 
 
 def tag_source(reference: ImageReference, view: ClusterView) -> TagSource | None:
-    """The source of a tag if only its digests are mirrored. None for other images, or if the mirror sets are unknown."""
+    """Where a tag comes from if only digests are mirrored. None for other images, or if the mirror sets are unknown."""
     if reference.digest is not None:
         return None
     digests, tags = view.all(IMAGE_DIGEST_MIRROR_SETS), view.all(IMAGE_TAG_MIRROR_SETS)
