@@ -33,7 +33,7 @@ class Purpose:
 
 def purposes(location: Location, *, ca_secret: str, options: Container[str]) -> tuple[Purpose, ...]:
     """All rights that the service needs with these `options`, by purpose."""
-    view = Purpose("they are unknown to rules, which rejects no job", _view(location))
+    view = Purpose("rules do not see them, and reject no job because of them", _view(location))
     return (view, *beyond_view(location, ca_secret=ca_secret, options=options))
 
 
