@@ -73,8 +73,8 @@ CORES: Final = ("aws.amazon.com/neuroncore",)
 MAX_CORES_PER_DEVICE: Final = {"aws.amazon.com/neuron": 8, "aws.amazon.com/neurondevice": 8}
 """The maximum of all Neuron devices: a Trainium2 device has 8 cores, earlier devices have 2."""
 
-# A qualified name is a DNS subdomain of 253 characters, "/", and a name of 63. No node has a resource with a longer
-# name.
+# A qualified name is a DNS subdomain of at most 253 characters, "/", and a name of at most 63 characters. No node has a
+# resource with a longer name.
 _NAME_MAX_LENGTH: Final = 253 + 1 + 63
 _WILDCARD: Final = re.compile(r"[*?[]")
 

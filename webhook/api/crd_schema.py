@@ -85,7 +85,7 @@ class Shape:
     fields: Mapping[str, "Shape"] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     values: "Shape | None" = None
-    """For a mapping with arbitrary keys."""
+    """The shape of the values of a mapping with arbitrary keys."""
     items: "Shape | None" = None
     keys: tuple[str, ...] = ()
     """The fields that together identify an item of a list."""

@@ -41,7 +41,7 @@ def meant(text: str) -> str | None:
 def parse(text: str) -> int:
     """From 1 to MAX_SECONDS; DurationError if the text is invalid."""
     if len(text) <= MAX_DURATION_CHARACTERS and _NUMBER.fullmatch(text):
-        raise DurationError("has no unit, as 72h or 7d have")
+        raise DurationError("needs a unit, for example 72h or 7d")
     if not is_written_well(text):
         raise DurationError("is not a duration like 72h or 7d")
     seconds = sum(Fraction(number) * _UNITS[unit] for number, unit in _PART.findall(text))

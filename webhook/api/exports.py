@@ -57,10 +57,10 @@ class Exports:
         return Exports(job.mpirun_calls, job.mpi_implementation, containers[0].argv if containers else ())
 
     def names(self, name: str) -> bool:
-        """`-x` names the variable."""
+        """Whether `-x` names the variable."""
         if name in self.named or not self._starts:
             return name in self.named
-        # Only the last of the sorted texts that is not after the name can be its start.
+        # Among the sorted texts, only the last one that does not sort after the name can be its start.
         place = bisect_right(self._starts, name)
         return place > 0 and name.startswith(self._starts[place - 1])
 

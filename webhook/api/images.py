@@ -53,7 +53,7 @@ class ImageReference(msgspec.Struct, frozen=True):
 
     @property
     def effective_tag(self) -> str | None:
-        """The pulled tag: `latest` without tag and digest, None with a digest."""
+        """The pulled tag: `latest` if there is neither a tag nor a digest, None if there is a digest."""
         if self.digest is not None:
             return None
         return self.tag or "latest"

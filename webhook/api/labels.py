@@ -18,7 +18,7 @@ _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class SelectorError(ShapeError):
-    """`path` is the wrong field (`matchExpressions[0].values`), empty for the selector itself."""
+    """`path` is the field with the fault (`matchExpressions[0].values`), empty for the selector itself."""
 
 
 class Requirement(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 class Selector(msgspec.Struct, frozen=True):
-    """No requirement selects everything; None instead of a tuple selects nothing."""
+    """An empty tuple selects everything, None selects nothing."""
 
     requirements: tuple[Requirement, ...] | None
 

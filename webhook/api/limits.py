@@ -9,7 +9,8 @@ MAX_NESTED_VALUES: Final = 20_000
 MAX_CHARACTERS_BEFORE_PROGRAM: Final = 200
 """Characters before mpirun that are searched for assignments and a folder. The search takes quadratic time."""
 MAX_CHARACTERS_BEFORE_EMPTY_CALL: Final = 10_000
-"""Characters before an mpirun without a program in which quotes are counted. Many such calls take quadratic time."""
+"""Characters before an mpirun call without a program. Quotes are counted in them, which takes quadratic time.
+"""
 MAX_WORDS_OF_STARTERS: Final = 12
 """Words of a command that are searched for programs such as `timeout`, which start another program."""
 MAX_UID_CHARACTERS: Final = 256

@@ -13,7 +13,7 @@ ENV_PREFIX: Final = "OMPI_MCA_"
 ENV_LIST: Final = "mca_base_env_list"
 """The parameter that lists variables for the ranks. Open MPI 4 fails if mpirun has `-x` as well."""
 _OPTIONS: Final = frozenset(("mca", "gmca", "omca", "gomca", "prtemca"))
-# `$` is a variable to the shell and to Kubernetes, a backtick to the shell.
+# The shell and Kubernetes expand `$`. The shell also expands a backtick.
 _EXPANDED: Final = frozenset("$`")
 
 
@@ -35,5 +35,5 @@ def lists_variables(container: Container) -> bool:
 
 
 def is_literal(value: str) -> bool:
-    """Neither a shell nor Kubernetes expands any part of `value`."""
+    """Whether neither a shell nor Kubernetes expands any part of `value`."""
     return value.isprintable() and len(value) <= MAX_MCA_VALUE_CHARACTERS and _EXPANDED.isdisjoint(value)

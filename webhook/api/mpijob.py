@@ -246,7 +246,7 @@ def decode(data: bytes | msgspec.Raw) -> MPIJob:
 
 
 def _bad_replica(data: bytes | msgspec.Raw) -> str:
-    """msgspec's error does not contain the key of the invalid entry."""
+    """The key of the first invalid entry. msgspec's error does not contain it."""
     try:
         replicas = untyped.decode(data)["spec"]["mpiReplicaSpecs"]
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError):

@@ -34,7 +34,7 @@ class Invocation(msgspec.Struct, frozen=True, gc=False):
     oversubscribe: bool = False
     """An option or variable allows more ranks than slots."""
     words: tuple[str, ...] = ()
-    """The words after the program that need no shell to be understood."""
+    """The words that follow the program, as far as they can be read without running a shell."""
     options: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     """(name without dashes, values) of the options before the started program; None if they are unknown."""
     unread: str = ""
@@ -124,7 +124,7 @@ def find(
             return [structs.replace(call, starts_nothing=False)] if start or not command else [call]
         text, rest = shell.script(words) if program in shell.SHELLS else ("", ())
         if len(rest) == 1 and " " in rest[0] and "$" not in text:
-            text = f"{text}\n{rest[0]}"  # a user who writes a word for each command means both
+            text = f"{text}\n{rest[0]}"  # a user who writes each command as one word means both
         if program in {"cd", "export"}:  # a user who forgets the shell means a script
             text = " ".join(words)
         if program in _AS_USER and "-c" in words[:-1]:
@@ -141,17 +141,17 @@ def taken_for_a_file(argv: Sequence[str]) -> str:
 
 
 def shows(container: Container) -> bool:
-    """The command shows everything that the container runs."""
+    """Whether the command shows everything that the container runs."""
     return bool(container.argv) and not _FILE.search(" ".join(container.argv))
 
 
 def mentions(container: Container) -> bool:
-    """The container may run mpirun or a similar program."""
+    """Whether the container may run mpirun or a similar program."""
     return bool(find(container.command, container.args, None))
 
 
 def runs(container: Container) -> bool:
-    """The container certainly runs mpirun or a similar program."""
+    """Whether the container certainly runs mpirun or a similar program."""
     return any(call.words for call in find(container.command, container.args, None))
 
 
@@ -180,7 +180,7 @@ def _calls(
 
 
 def _is_whole(script: str, start: int, end: int) -> bool:
-    """A command ends after its last word, not at syntax that needs a shell.
+    """Whether the command ends after its last word, not at syntax that needs a shell.
 
     An array, `RUN=(mpirun -np 2)`, is not a command, and neither is a text in quotes.
     """
@@ -302,7 +302,7 @@ def dialect(program: str, implementation: str | None) -> Dialect:
 
 
 def oversubscribes(text: str) -> bool:
-    """An option or environment variable allows more ranks than slots."""
+    """Whether an option or environment variable allows more ranks than slots."""
     plain = text.lower().replace("_", "")
     return "oversubscribe" in plain and "nooversubscribe" not in plain
 

@@ -76,7 +76,7 @@ HOROVODRUN: Final = _dialect(
 )
 
 NEAR_OPTION: Final = re.compile(r"(?:-*[\u2012-\u2015\u2212]+-*|--?(?=pn\Z))([\w-]+)")
-"""-pn, and options with the dash of a text editor."""
+"""`-pn` instead of `-np`, and options that begin with a typographic dash."""
 
 HOSTS: Final = frozenset(
     ("H", "default-hostfile", "f", "host", "hostfile", "hostlist", "hosts", "hosts-group", "machine", "machinefile")

@@ -10,12 +10,12 @@ import msgspec
 
 WINDOWS: Final = "windows"
 OS_LABEL: Final = "kubernetes.io/os"
-# The older form of a claim's `storageClassName`, which it overrides (component-helpers `storage/volume/helpers.go`,
+# An older annotation that overrides a claim's `storageClassName` (component-helpers `storage/volume/helpers.go`,
 # `GetPersistentVolumeClaimClass`).
 STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 SHARED_MEMORY = "shared-memory"
-"""The volume of the injection with this name."""
+"""The volume that the injection of the same name adds."""
 
 
 class Presence(msgspec.Struct, gc=False):

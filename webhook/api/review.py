@@ -69,7 +69,7 @@ class AdmissionReview(msgspec.Struct, rename="camel", gc=False):
 
 
 class StatusCause(msgspec.Struct, gc=False):
-    """One violation for programs. `reason` is a CauseType of Kubernetes, `field` a path in the user's object."""
+    """A violation in a form for programs. `reason` is a CauseType of Kubernetes, `field` a path in the object."""
 
     reason: str
     message: str

@@ -104,7 +104,7 @@ def without_starters(words: list[str]) -> list[str]:
 
 
 def _is_starter(word: str) -> bool:
-    """STARTS may match a command with this first word."""
+    """Whether STARTS may match a command with this first word."""
     return "=" in word or word.rpartition("/")[2] in _NAMES_OF_STARTERS
 
 
@@ -114,7 +114,7 @@ def plain(script: str) -> str:
 
 
 def has_here_document(script: str) -> bool:
-    """Lines of a here-document may not be commands."""
+    """Whether the script has a here-document, whose lines may not be commands."""
     return "<<" in script and "<<" in script.replace("<<<", "")
 
 
@@ -144,7 +144,7 @@ def words(script: str, position: int, limit: int) -> tuple[list[str], int]:
 
 
 def is_plain(value: str) -> bool:
-    """A shell leaves the value unchanged."""
+    """Whether a shell leaves the value unchanged."""
     return _PLAIN.fullmatch(value) is not None
 
 
@@ -179,5 +179,5 @@ class Variables:
         return default[1] if default and self.is_unset(name) else reference[0]
 
     def is_unset(self, name: str) -> bool:
-        """Neither the script nor the container sets the variable."""
+        """Whether neither the script nor the container sets the variable."""
         return self._complete and name not in self._env and not self._written[name]

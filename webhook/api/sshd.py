@@ -54,7 +54,7 @@ _TELLS: Final = re.compile(r"\s-[46DdeqrR]*[GQTVit]|[$`]")
 
 
 def port(job: MPIJob, default: int | None) -> int | None:
-    """`default` if sshd runs with its usual configuration, None if the port is unknown.
+    """The port of sshd: `default` if sshd runs with its usual configuration, None if the port is unknown.
 
     sshd's options, the worker's `ports` or the launcher's options for ssh set the port.
     """

@@ -65,7 +65,7 @@ def load_all(text: str | bytes) -> list[Any]:
 def split(text: str | bytes) -> list[str]:
     """The text of each document, without empty documents; YamlError if the text is invalid.
 
-    Line ends before each document keep its line numbers.
+    Each text starts with empty lines, so that its line numbers are the line numbers in `text`.
     """
     load_all(text)
     text = _readable(text)

@@ -135,7 +135,7 @@ def _types() -> tuple[Any, Mapping[str, Any]]:
 
 
 def _overloads(name: str, declared: list[Declared], messages: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """Groups of overloads. Those that differ only in subclasses of `Text` share one Python function."""
+    """Overloads in groups. Overloads of a group differ only in subclasses of `Text`, and share one Python function."""
     alike: dict[tuple[Any, ...], list[Declared]] = {}
     for function in declared:
         kinds = tuple(kind if isinstance(kind, str) else Text for kind in function.parameters)

@@ -60,7 +60,7 @@ def _outcomes(
 
 
 def _timed(expression: Expression, variables: Any) -> Outcome:
-    began = time.thread_time()  # Pyodide may lack thread_time, but has no engine either
+    began = time.thread_time()  # Pyodide may lack thread_time, but never runs this code
     outcome = _evaluated(expression, variables)
     return Outcome(fault=TOO_SLOW) if time.thread_time() - began > limits.MAX_REVIEW_SECONDS else outcome
 

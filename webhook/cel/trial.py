@@ -13,7 +13,7 @@ from webhook.cel import limits
 from webhook.cel.evaluation import NOT_INSTALLED, installed
 from webhook.kit.custom_rules import Outcome
 
-SIMPLER: Final = "for the largest job that custom rules judge. Use fewer loops, and matches instead of find"
+SIMPLER: Final = "for the largest job that custom rules judge. Use fewer loops, and `matches` instead of `find`"
 TOO_SLOW: Final = f"takes more than {limits.MAX_TRIAL_SECONDS * 1000:.0f} ms of processor time {SIMPLER}"
 TOO_MUCH_MEMORY: Final = f"takes more than {limits.MAX_TRIAL_BYTES >> 20} MiB of memory {SIMPLER}"
 _ENDED: Final = {
@@ -35,7 +35,7 @@ class Trial(msgspec.Struct):
 
 
 def try_expressions(trial: Trial, seconds: float | None = None) -> list[Outcome]:
-    """The outcome of each expression for a usual job; a fault if the expression needs too much for the largest job.
+    """The outcome of each expression for a usual job. It is a fault if the largest job needs too much time or memory.
 
     An expression that exceeds the limits ends the trial and has the last outcome. Raises TrialFailed, and TimeoutError
     after `seconds`.

@@ -2,7 +2,7 @@
 
 `mpijob-webhook explain` and the reference show the docstring of the module; its first line is the summary. An injection
 adds missing fields to a job. A value of the user always stays, and injecting twice adds nothing. An injection never
-rejects a job. While an object of the cluster is unknown, nothing is injected that could do harm.
+rejects a job. A value that could do harm is not injected while an object of the cluster is unknown.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ class Injection(msgspec.Struct, frozen=True):
     Kueue get the injection too, because any user may write this claim.
     """
     forms: tuple[Form, ...] = ()
-    """The values that the injection can write, for updates: see `webhook.kit.forms`."""
+    """The values that the injection can write. Updates need them, see `webhook.kit.forms`."""
     importance: Importance = Importance.HARMS
     """The importance of the injection's Cautions."""
     unmet: Callable[[MPIJob, Any, Context], str] | None = None

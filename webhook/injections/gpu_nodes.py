@@ -4,9 +4,9 @@ Three fields are injected, each only into a pod template that requests accelerat
 
 - a node affinity to the label of nodes with accelerators, such as `nvidia.com/gpu.present`. By default the affinity is
   a preference, because new nodes of a group that is scaled up from zero may not have the label. The setting
-  `nodeAffinity: required` makes the label a requirement, in every term of a required node affinity, because the
-  scheduler needs only one matching term. The requirement becomes a preference if the nodes are unknown, and is left out
-  if no node has the label: the GPU request alone keeps the pod off other nodes.
+  `nodeAffinity: required` makes the label a requirement. It is added to every term of a required node affinity, because
+  a node needs to match only one term. The requirement becomes a preference if the nodes are unknown, and is left out if
+  no node has the label: the GPU request alone keeps the pod off other nodes.
 - the product, or several separated by commas, that the job names in its annotation `training.openshift.io/gpu-product`.
   The product is always a requirement, because the user chose it.
 - a toleration for the taint of nodes with these accelerators, if the taint's effect is NoSchedule and its key is the
@@ -16,8 +16,8 @@ Three fields are injected, each only into a pod template that requests accelerat
 A resource claim does not show the vendor of its devices, and the devices may not be GPUs. A pod with claims gets only
 the preference, and only if the nodes have the label of a single vendor.
 
-If the job's `nodeSelector` or a term of its node affinity has the key of a label, the user's choice stays, and the key
-is not added to other terms.
+If the job's `nodeSelector` or a term of its node affinity has the key of one of these labels, the user's choice stays,
+and the key is not added to other terms.
 """
 
 from collections.abc import Iterator
@@ -186,7 +186,7 @@ def _products(job: MPIJob) -> list[str]:
 
 
 def _unserved(job: MPIJob, products: list[str], done: _Done) -> Iterator[Caution]:
-    """The reason why the annotation has no effect, if it has none."""
+    """The reason why the annotation has no effect; nothing if it has an effect."""
     value = job.annotations.get(annotations.GPU_PRODUCT)
     if value is None or done.served:
         return

@@ -5,9 +5,9 @@ do not complete (mpi-operator issues 407 and 480). Therefore both pod templates 
 as label and as annotation, because releases of Istio read one or the other. The job gets the annotation too, for tools
 that read the job.
 
-A user can keep the sidecar by the label or annotation with the value "true", on a template, or on the job for both
-templates. A template whose annotation requests the sidecar gets no label, because Istio prefers the label to the
-annotation (istio `pkg/kube/inject/inject.go`, `injectRequired`).
+A user who wants the sidecar sets this label or annotation to "true" on a template, or on the job for both templates. A
+template whose annotation requests the sidecar gets no label, because Istio prefers the label to the annotation (istio
+`pkg/kube/inject/inject.go`, `injectRequired`).
 """
 
 from collections.abc import Iterator

@@ -8,9 +8,9 @@ is the maximum of the rule `job-timeout`, or none if the rule has no maximum. Th
 reports by an Event when the annotated time is over.
 
 If the rule `job-timeout` has a maximum and the job has a limit, the workers get the maximum as `activeDeadlineSeconds`
-of their template. Workers usually end with the launcher. They do not with `cleanPodPolicy: None`, after `kubectl delete
---cascade=orphan`, or if the launcher never starts. The time of a worker starts when the worker starts. Pods with this
-field are in the quota scope `Terminating`.
+of their template. Workers usually end with the launcher. They keep running with `cleanPodPolicy: None`, after `kubectl
+delete --cascade=orphan`, or if the launcher never starts. The time of a worker starts when the worker starts. Pods with
+this field are in the quota scope `Terminating`.
 
 No job can skip this injection: the annotation `training.openshift.io/skip` has no effect. A new job that claims to be
 owned by a controller, or to be copied by Kueue, gets the limit too, because any user may write the claim. In a real

@@ -4,7 +4,7 @@ Nothing is injected unless `priorityClass` is set. If Kueue manages MPIJobs in t
 `kueue.x-k8s.io/priority-class` gets the label with this class. Kueue uses the class for the order in the queue and for
 preemption, not for the pods.
 
-A class that does not exist is not injected, because Kueue would ignore the job, and a warning names it.
+A class that does not exist is not injected, because Kueue would ignore the job. A warning names the missing class.
 """
 
 from collections.abc import Iterator

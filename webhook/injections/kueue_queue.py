@@ -14,18 +14,18 @@ into a queue only if the annotation names a queue, or if Kueue suspends every jo
 every job, and Kueue ignores it.
 
 A job that names a queue of Volcano (`spec.runPolicy.schedulingPolicy.queue`, or Volcano's annotation) is not put into a
-queue of Kueue, unless `training.openshift.io/queue` names one. If Volcano is not installed, the field names a
-LocalQueue. The job gets the label of this LocalQueue even if the queue takes no jobs: the job then waits. If this
-LocalQueue does not exist, the job is put into the usual queue, and a warning names the missing queue.
+queue of Kueue, unless `training.openshift.io/queue` names one. If Volcano is not installed, the field is read as the
+name of a LocalQueue. The job gets the label of this LocalQueue even if the queue takes no jobs: the job then waits. If
+this LocalQueue does not exist, the job is put into the usual queue, and a warning names the missing queue.
 
 An update with another value of `training.openshift.io/queue` moves a waiting job to the new queue if that queue can be
-used. Kueue does not let a running job change its queue, or a waiting job leave all queues: delete the job and submit it
-again.
+used. Kueue does not allow a running job to change its queue. It does not allow a waiting job to leave all queues
+either. In both cases delete the job and submit it again.
 
 With `required`, a job without a Kueue queue is rejected if Kueue manages the namespace and the operator of this cluster
 runs the job. This includes updates, jobs that opt out of a queue, and jobs in a queue of Volcano.
 
-Not guaranteed: Kueue starts a job without waiting if its owner is another MPIJob that Kueue has admitted. While it is
+Exception: Kueue starts a job without waiting if its owner is another MPIJob that Kueue has admitted. While it is
 unknown whether Kueue manages the namespace, no job is rejected. Kueue's own configuration decides about TrainJobs, Jobs
 and Pods of users.
 """
@@ -156,7 +156,7 @@ def _move(current: str, name: str, reason: str, patch: PatchBuilder) -> Iterator
 
 
 def _unreachable(job: MPIJob, ctx: Context) -> str:
-    """The reason why no queue can accept the job; empty if a queue may."""
+    """The reason why no queue can accept the job; empty if a queue may accept it."""
     if not job.managed_here:
         return "spec.runPolicy.managedBy names another controller"
     reason = unmanaged(ctx.view, ctx.namespace)

@@ -1,8 +1,9 @@
 """Jobs and pods get labels by which users find and count them.
 
 The job gets `training.kubeflow.org/job-type: mpijob`, for dashboards and selectors. The setting `job` adds labels to
-the job, and `pods` adds labels to both pod templates, such as a cost centre. Labels of Kueue are not allowed in these
-settings: the injections `kueue-queue` and `kueue-priority` check whether Kueue would start the job.
+the job, such as a cost centre. The setting `pods` adds labels to both pod templates. Labels of Kueue are not allowed in
+these settings. The injections `kueue-queue` and `kueue-priority` add them, because these injections check whether Kueue
+would start the job.
 """
 
 from collections.abc import Iterator

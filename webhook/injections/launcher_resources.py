@@ -90,7 +90,8 @@ class Settings(InjectionSettings):
     """The amounts, and the namespaces in which they are injected."""
 
     when: When = Field(
-        When.NEEDED, description="needed: if a quota or LimitRange would reject the launcher; or always."
+        When.NEEDED,
+        description="needed: only if a quota or LimitRange would reject the launcher; always: in every namespace.",
     )
     requests: Amounts = Field({"cpu": "100m", "memory": "512Mi"}, description="The requests of a container.")
     limits: Amounts = Field({"cpu": "1", "memory": "2Gi"}, description="The limits of a container, if one is required.")
@@ -214,7 +215,7 @@ def _unrequested(settings: Settings, launcher: JobPods) -> Iterator[Key]:
 
 
 def _of(settings: Settings, launcher: JobPods, key: Key) -> str:
-    """The policy's amount, or the container's existing limit or request if the limit would be below the request."""
+    """The policy's amount. If the limit would then be below the request, both get the container's existing amount."""
     index, field, name = key
     container = launcher.resources.containers[index]
     text = (settings.limits if field == LIMITS else settings.requests)[name]
@@ -227,7 +228,7 @@ def _of(settings: Settings, launcher: JobPods, key: Key) -> str:
 
 
 def _within_limit_ranges(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context) -> Mapping[Key, str]:
-    """`amounts`, or else requests equal to limits; empty if a LimitRange forbids both."""
+    """`amounts` if LimitRanges allow them, else requests equal to the limits. Empty if a LimitRange forbids both."""
     if not amounts or not _breaks_a_bound(launcher, amounts, ctx):
         return amounts
     equal = {key: amounts.get((key[0], LIMITS, key[2]), text) for key, text in amounts.items()}  # for a maximum ratio

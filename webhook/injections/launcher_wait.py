@@ -20,7 +20,8 @@ Nothing is injected if waiting could do harm or is not needed:
 * the launcher writes or mounts a configuration of ssh;
 * the job is elastic (`discover_hosts.sh`);
 * the user requests an Istio sidecar;
-* the operator waits, with `launcherCreationPolicy: WaitForWorkersReady`, outside of queues and gangs.
+* the operator itself waits: the job has `launcherCreationPolicy: WaitForWorkersReady`, is not queued, and has no gang
+  that includes the launcher.
 
 The annotation `training.openshift.io/worker-readiness` overrides these conditions for a job: with `"false"` nothing is
 injected, and with `"true"` or the port of sshd the container is injected for every image. Even with the annotation, the
@@ -50,7 +51,7 @@ from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
 # $1: seconds; $2: an option of ssh with a port, or nothing. A worker is ready if it answers on this port or on the port
-# in the image's configuration of ssh, which is tried with the option -T because -T has no effect here.
+# in the image's configuration of ssh. To try the configured port, the loop passes -T, which has no effect here.
 SCRIPT: Final = """(
 command -v ssh >/dev/null || { echo "no ssh in this image: the launcher starts at once"; exit; }
 end=$(($(date +%s) + $1))
@@ -86,7 +87,7 @@ exit 0
 MOUNT: Final = {"name": "mpi-job-config", "mountPath": mpirun.CONFIG_FOLDER, "readOnly": True}
 """The operator adds the volume (mpi-operator `newLauncherPodTemplate`)."""
 NO_GPUS: Final = {"name": "NVIDIA_VISIBLE_DEVICES", "value": ""}
-"""As the operator sets it for the launcher. Without the variable, an image for GPUs gets all GPUs."""
+"""The operator sets the same variable for the launcher. Without it, an image for GPUs gets all GPUs of the node."""
 _NO_RIGHTS: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 _COPIED: Final = ("image", "imagePullPolicy")
 _COPIED_RIGHTS: Final = ("runAsUser", "runAsGroup", "runAsNonRoot", "readOnlyRootFilesystem", "seccompProfile")
@@ -100,7 +101,7 @@ _ELASTIC: Final = re.compile(r"discover_hosts|--host-discovery-script|--min-n(?:
 
 
 class Shells(StrEnum):
-    """The jobs without the annotation that get the init container."""
+    """Which jobs get the init container, among the jobs without the annotation."""
 
     OWN_SHELL = "ownShell"
     SHELL = "shell"

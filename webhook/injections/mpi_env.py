@@ -6,9 +6,9 @@ reports success (mpi-operator issue 842). With a single attempt of ssh, the job 
 Therefore the launcher's first container gets the variables with the new names. Earlier releases ignore them, options of
 mpirun override them, and Intel MPI does not need them.
 
-Open MPI 5 does not read the parameter `plm_rsh_args` either, which contains options of ssh such as a port. Its value is
-copied to `PRTE_MCA_plm_ssh_args`, from mpirun's command line (`-mca plm_rsh_args "-p 2222"`) or from the launcher's
-variable `OMPI_MCA_plm_rsh_args`. A value with a shell variable cannot be copied and causes a warning.
+The parameter `plm_rsh_args` contains options of ssh such as a port. Open MPI 5 does not read this parameter either. Its
+value is copied to `PRTE_MCA_plm_ssh_args`, from mpirun's command line (`-mca plm_rsh_args "-p 2222"`) or from the
+launcher's variable `OMPI_MCA_plm_rsh_args`. A value with a shell variable cannot be copied and causes a warning.
 
 A variable that the user sets stays. A variable from `envFrom` is not known here, and is overridden.
 """
@@ -26,7 +26,7 @@ from webhook.kit.forms import ITEM, ComesBack, equal, in_launcher, named
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
-# As the operator sets it (mpi-operator `pkg/controller/mpi_job_controller.go`).
+# The value that the operator sets (mpi-operator `pkg/controller/mpi_job_controller.go`).
 SSH_ARGS: Final = "-o ConnectionAttempts=10"
 
 OLD: Final = "plm_rsh_args"  # up to Open MPI 4

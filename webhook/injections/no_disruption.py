@@ -9,7 +9,7 @@ With `budget`, and `serve --disruption-budgets`, each running job gets a PodDisr
 server then rejects the eviction of its pods, and `kubectl drain` waits for the end of the job. The budget has no effect
 on preemption, a lost node, `kubectl delete pod` or `kubectl drain --disable-eviction`.
 
-Both settings are off by default, because a job that hangs then keeps its nodes until its time limit.
+Both settings are off by default, because they let a job that hangs keep its nodes until its time limit.
 """
 
 from collections.abc import Iterator

@@ -5,7 +5,7 @@ The level is enforced if the namespace's label `pod-security.kubernetes.io/enfor
 container and init container gets `runAsNonRoot: true`, `allowPrivilegeEscalation: false`, `capabilities.drop: ["ALL"]`
 and `seccompProfile.type: RuntimeDefault`, if the enforced version requires the field and neither container nor pod sets
 it. Values of the user stay, and the rule `pod-security` checks them. A privileged container gets no
-`allowPrivilegeEscalation`, because the API server rejects the combination. A container of root (`runAsUser: 0`) gets
+`allowPrivilegeEscalation`, because the API server rejects the combination. A container with `runAsUser: 0` gets
 nothing: it cannot start in this namespace, and injected fields would only hide the reason. Nothing is injected if the
 level is not enforced, or if the pods' SCC fills in the fields on OpenShift.
 
@@ -13,8 +13,8 @@ The worker's first container keeps `NET_BIND_SERVICE`, the only capability that 
 upstream's images has this file capability, and the kernel starts no program whose file capabilities were all dropped
 (mpi-operator `build/base/Dockerfile`, `setcap`).
 
-An image for root does not run with these fields: the job needs another image or user, and an `sshAuthMountPath` in the
-home of the user. The rule `ssh-paths` reports it.
+An image that runs as root does not start with these fields. The job then needs another image or user, and an
+`sshAuthMountPath` in the home of the user. The rule `ssh-paths` reports a wrong path.
 """
 
 import re

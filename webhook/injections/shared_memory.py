@@ -43,7 +43,7 @@ class Settings(InjectionSettings):
     """The size, and the accelerators."""
 
     size: str | None = Field(
-        None, description="The size limit of the volume, as 64Gi; null for the container's memory limit."
+        None, description="The size limit of the volume, such as 64Gi; null for the container's memory limit."
     )
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS, description="Names of the resources that are accelerators; * matches any text."

@@ -1,9 +1,9 @@
 """The workers of a job run near each other: if possible in one rack, or else in one block or zone.
 
-Workers get a preferred pod affinity to the other workers of their job. It has one term for each label in `keys` that a
-node has, and the first label has the greatest weight. Because it is only a preference, workers may run in another rack
-if a rack is full, and the first workers in an empty cluster are not blocked. Without the affinity the scheduler prefers
-to spread the workers, because they belong to one Service.
+Workers get a preferred pod affinity to the other workers of their job. It has one term for each label in `keys` that at
+least one node has. The first label has the greatest weight. Because the affinity is only a preference, workers may run
+in another rack if a rack is full, and the first workers in an empty cluster are not blocked. Without the affinity the
+scheduler prefers to spread the workers, because they belong to one Service.
 
 If a node could hold all workers, the first key is `kubernetes.io/hostname`: four workers with one GPU each share a node
 with eight. For this the workers must state their CPU or a device, and must have no claim and no host port. A job that
@@ -27,7 +27,7 @@ topology. If such a flavor of the queue fits the pods, they get no annotation. T
 `kueue.x-k8s.io/podset-unconstrained-topology` if it could not start otherwise. If the queue or its flavors are unknown,
 the affinity is injected; it has no effect if the queue is topology-aware.
 
-Nothing is injected if a template has a pod affinity, `topologySpreadConstraints`, a pod anti-affinity by another label
+Nothing is injected if a template has a pod affinity, `topologySpreadConstraints`, a pod anti-affinity by a label other
 than `kubernetes.io/hostname`, or a topology annotation of Kueue, because the user has chosen the placement. A copied
 job may have an affinity to the workers of the original job, and a warning reports it.
 """
@@ -237,7 +237,7 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
 
 
 def _share_a_node(job: MPIJob, ctx: Context, nodes: AllNodes, roles: list[str]) -> bool:
-    """Whether an empty node could hold all pods of these roles, with their limits, or else requests."""
+    """Whether an empty node could hold all pods of these roles. Limits count, and requests where a limit is missing."""
     if HOSTNAME not in nodes.labels:
         return False
     together = [pods for pods in job_pods(job, ctx) if pods.role in roles]

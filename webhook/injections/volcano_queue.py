@@ -6,9 +6,10 @@ PodGroup, but the operator removes it at the next reconciliation: without this i
 in the queue `default`.
 
 The injection is off unless the policy sets `enabled`, because a queue has an effect only if the operator runs with
-`--gang-scheduling=volcano`. A job that names a queue, in the field or in its own annotation of this name, keeps it. A
-job in a queue of Kueue gets no queue of Volcano. A queue that does not exist is not injected, and a warning names it.
-Nothing is injected if Volcano is not installed, or if its queues or the Namespace are unknown.
+`--gang-scheduling=volcano`. A job that names a queue, in the field or in its own annotation
+`scheduling.volcano.sh/queue-name`, keeps it. A job in a queue of Kueue gets no queue of Volcano. A queue that does not
+exist is not injected, and a warning names it. Nothing is injected if Volcano is not installed, or if its queues or the
+Namespace are unknown.
 """
 
 from collections.abc import Iterator

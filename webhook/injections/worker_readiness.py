@@ -1,10 +1,10 @@
 """The operator creates the launcher when every worker's sshd answers.
 
 The injection is off unless a policy sets `enabled`. It injects `launcherCreationPolicy: WaitForWorkersReady` and, on
-the worker's first container, a readiness probe on the port of sshd. The operator then waits without a time limit, and
-no pod of the launcher exists before. Both fields are needed. Without the probe, the operator treats a worker as ready
-before its sshd listens. With only the probe, a worker has no resolvable name before its sshd listens, and a launcher
-that starts earlier fails. Without this injection, `launcher-wait` lets the launcher itself wait.
+the worker's first container, a readiness probe on the port of sshd. The operator then creates no pod of the launcher
+until every worker is ready, and has no time limit. Both fields are needed. Without the probe, the operator treats a
+worker as ready before its sshd listens. With only the probe, a worker has no resolvable name before its sshd listens,
+and a launcher that starts earlier fails. Without this injection, `launcher-wait` lets the launcher itself wait.
 
 A readiness probe of the user stays. `launcherCreationPolicy: AtStartup` is replaced, because it is the field's default
 and a user's choice looks the same. The annotation `training.openshift.io/worker-readiness` may name the port. Otherwise
@@ -13,11 +13,11 @@ the port is read from sshd's options, the worker's `ports` or the launcher's opt
 image, and with a probe of another port the launcher would never start. A warning reports this unless the launcher
 itself waits.
 
-Nothing is injected into jobs that are suspended or queued, or that Kueue itself will queue, or if this is unknown. The
-operator creates their launcher at once and ignores `launcherCreationPolicy` (mpi-operator issue 615). Nothing is
-injected either if the gang includes the launcher, which does not exist yet (mpi-operator issue 608):
-`schedulingPolicy.minAvailable` must be at most the number of workers. Do not enable the injection if the operator runs
-with `--gang-scheduling`, because a job does not show this flag.
+Nothing is injected into jobs that are suspended or queued, or that Kueue itself may queue. The operator creates the
+launcher of these jobs at once and ignores `launcherCreationPolicy` (mpi-operator issue 615). Nothing is injected either
+if the gang includes the launcher, which does not exist yet (mpi-operator issue 608): `schedulingPolicy.minAvailable`
+must be at most the number of workers. Do not enable the injection if the operator runs with `--gang-scheduling`,
+because a job does not show this flag.
 """
 
 from collections.abc import Iterator

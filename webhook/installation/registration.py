@@ -84,8 +84,8 @@ def configurations(
 
     The policy hook gets only labelled ConfigMaps in `policy_namespace`. The other hooks get nothing from this
     namespace. Without `match_conditions`, the hook for SSH keys gets every Secret with the operator's label, so it
-    fails open. Finalizers of a job then cannot be removed while the service is down. `options` of `serve` add the hooks
-    of optional parts.
+    fails open. Without match conditions, a job's finalizers cannot be removed either while the service is down.
+    `options` of `serve` add the hooks of optional parts.
     """
     jobs = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v2beta1"], "resources": ["mpijobs"]}
     configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}

@@ -35,8 +35,8 @@ def is_free(template: PodTemplate, key: str) -> bool:
 def require(patch: PatchBuilder, spec: Path, template: PodTemplate, requirements: Sequence[Requirement]) -> list[str]:
     """Adds the conditions to every term, or to a new term if there is none; returns the added keys.
 
-    A key that the user's `nodeSelector` or any term has is not added, because it would restrict the other terms. `spec`
-    is the path of the pod spec.
+    A key that is already in the user's `nodeSelector` or in a term is not added, because it would restrict the other
+    terms. `spec` is the path of the pod spec.
     """
     requirements = [requirement for requirement in requirements if is_free(template, requirement.key)]
     path = (*spec, *_REQUIRED)

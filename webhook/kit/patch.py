@@ -93,7 +93,7 @@ class PatchBuilder:
         return True
 
     def _add_with_parents(self, path: Path, value: object) -> bool:
-        """PatchConflict with the path of a parent that is not a mapping."""
+        """PatchConflict if a parent is not a mapping, or if a list does not exist."""
         parent: Any = self.document
         for depth, token in enumerate(path):
             if type(parent) is dict and type(token) is str:

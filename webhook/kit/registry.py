@@ -1,4 +1,4 @@
-"""Registries of rules and injections. Each module of their package is imported once, sorted by name.
+"""Registries of rules and injections. The modules of their package are imported once, in the order of their names.
 
 Plug-ins declare entries in other packages. `webhook.plugins` must register them before they have an effect.
 """

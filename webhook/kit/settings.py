@@ -177,9 +177,10 @@ class InjectionSettings(Settings):
     enabled: bool = Field(True, description="Whether the injection is used.")
     required: ActionField = Field(
         Action.OFF,
-        description="What happens to a job without the injected values, for example if another webhook removed them:"
-        " deny, warn, audit or off. Unless off, every job needs them, whatever training.openshift.io/skip says, except"
-        " owned jobs and copies that one of the policy's controllers creates in a cluster with Kueue.",
+        description="The action for a job without the injected values, for example if another webhook removed them:"
+        " deny, warn, audit or off. Unless it is off, a job needs the values even if training.openshift.io/skip"
+        " names the injection. Owned jobs and copies do not need them if one of the policy's controllers creates"
+        " the job in a cluster with Kueue.",
     )
 
 

@@ -61,7 +61,7 @@ class Plugin:
     """The ids of the active rules; for a plug-in that is not named, the ids of all its rules."""
     injections: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
-    """Problems. Parts of the plug-in without problems are active."""
+    """Problems. The other parts of the plug-in are active."""
 
 
 class PluginFault(Exception):

@@ -55,7 +55,7 @@ class CustomRule(RuleSettings):
     )
     match: Source | None = Field(
         None,
-        description="CEL: the jobs to which the rule applies, as `object.metadata.name.startsWith('big-')`;"
+        description="CEL: the jobs to which the rule applies, such as `object.metadata.name.startsWith('big-')`;"
         " absent for all.",
     )
     expression: Source | None = Field(
@@ -64,12 +64,12 @@ class CustomRule(RuleSettings):
     message: Text | None = Field(
         None, description="The problem, for jobs for which the expression is false. Required, unless the action is off."
     )
-    fix: Text | None = Field(None, description="The fix for the user; absent shows the expression.")
+    fix: Text | None = Field(None, description="The fix for the user. If it is absent, the expression is shown.")
     field: Text = Field("spec", description="The field of the job in the message, as users write it.")
     on_error: Literal["skip", "deny"] = Field(
         "skip",
-        description="What happens to a job if the rule cannot be evaluated, because a field is missing or it takes too"
-        " long: skip admits the job and informs the administrator, deny reports a violation.",
+        description="What happens to a job if the rule cannot be evaluated, because a field is missing or the rule"
+        " takes too long: skip admits the job and informs the administrator, deny reports a violation.",
     )
 
     @model_validator(mode="after")

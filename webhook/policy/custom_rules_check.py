@@ -8,7 +8,7 @@ from webhook.kit.settings import Action
 from webhook.policy.document import PolicyDocument, PolicyFault, faults_at
 from webhook.policy.faults import Location
 
-# Parts of error messages that occur for any job.
+# An error message with one of these parts occurs for every job.
 _ALWAYS: Final = ("no matching overload", "is of the type")
 
 

@@ -49,7 +49,7 @@ KIND: Literal["MPIJobPolicy"] = "MPIJobPolicy"
 InjectionWarnings = Literal["one-line", "each", "none"]
 SshKeys = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519", "operator"]
 
-INJECT_ONLY = "If set, only these of the enabled injections are used: [] for none, null for all."
+INJECT_ONLY = "The enabled injections that are used: [] for none, null for all."
 
 # Updates by these users are not checked. Kueue starts, stops and restores jobs by updates, and the garbage collector
 # removes finalizers. A rejected update would leak quota or objects.
@@ -127,7 +127,7 @@ class PolicyDocument(Settings):
         0,
         ge=-1_000_000,
         le=1_000_000,
-        description="Of documents for the same namespace, the one with the higher priority wins.",
+        description="If several documents are for the same namespace, the one with the higher priority wins.",
     )
     namespaces: Annotated[dict[str, Any] | None, BeforeValidator(_selector)] = Field(
         None, description="A label selector: the namespaces that the document is for; absent for all."

@@ -33,11 +33,12 @@ def names_rule(named: Container[str], rule_id: str) -> bool:
 
 
 class Exemption(Settings):
-    """Exempts the jobs that match every given field from `rules`."""
+    """An exemption from `rules`, for jobs that match every field that is set."""
 
     rules: tuple[str, ...] = Field(
         min_length=1,
-        description='Ids of rules, as gpus, or custom/ID for a custom rule and custom for all of them; or "*" for all.',
+        description="Ids of rules, for example gpus. custom/ID is one custom rule, custom all custom rules,"
+        ' "*" all rules.',
     )
     namespaces: tuple[str, ...] = Field((), description="Names of namespaces; empty for all that the document covers.")
     users: tuple[str, ...] = Field((), description="User names, as the API server sees them.")

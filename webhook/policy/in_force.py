@@ -138,7 +138,7 @@ class PolicySet:
         """The policy of a namespace.
 
         If its labels are unknown, documents that select namespaces are left out. The service never decides about a job
-        without these labels, because it reads the Namespace first.
+        while the labels are unknown, because it reads the Namespace first.
         """
         labels = namespace.labels if isinstance(namespace, Namespace) else None
         return self._policy(tuple(index for index, layer in enumerate(self.layers) if layer.selects(labels)))

@@ -2,7 +2,7 @@
 
 The defaults come first, then the documents that select the namespace, by ascending priority and then by name. A later
 value replaces an earlier one; a list or a mapping of labels is one value. Exemptions, custom rules and params are
-combined. Of two custom rules or params with the same name, the later one is used.
+combined. If two custom rules or params have the same name, the later one is used.
 """
 
 from collections import defaultdict
@@ -105,7 +105,7 @@ def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:
 
 
 def written(document: PolicyDocument) -> dict[str, Any]:
-    """Without defaults."""
+    """The values that the document sets, without defaults and without the fields in OWN."""
     values = document.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {key: value for key, value in values.items() if key not in OWN}
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 MAX_LISTED_CHOICES: Final = 8
-"""Choices for a setting that a message lists."""
+"""Choices of a setting that are listed in a message."""
 MAX_EXAMPLE_CHARACTERS: Final = 120
 """Characters of an example made from a user's text."""
 MAX_ENTRIES: Final = 1_000

@@ -61,7 +61,7 @@ def load(
     model: type[PolicyDocument],
     reader: Callable[[str | None, type[PolicyDocument], int], PolicyDocument] | None = None,
 ) -> Loaded:
-    """Loads every ConfigMap. If a text is broken, its text in `remembered` is used. Never raises.
+    """Loads every ConfigMap. If a text is broken, the last good text in `remembered` is used. Never raises.
 
     `reader` replaces `read`.
     """
@@ -126,7 +126,7 @@ def _of_part(text: str, name: str, model: type[PolicyDocument]) -> Layer:
 def embedded(data: Mapping[str, Any], text: str, path: tuple[str | int, ...]) -> dict[str, Any] | None:
     """The data of the ConfigMap at `path` of the YAML `text`, padded so that line numbers refer to `text`.
 
-    None if the document is not a literal block, whose lines would be lines of `text`.
+    None if the document is not a literal block: only the lines of a literal block are lines of `text`.
     """
     document = data.get(KEY)
     line = yaml.lines(text).get((*path, "data", KEY), 0)  # 0 for a file with too many values

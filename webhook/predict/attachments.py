@@ -1,7 +1,7 @@
 """The networks that Multus will attach to a pod, and the devices that these networks use.
 
 Network Resources Injector rejects a pod that names a missing NetworkAttachmentDefinition. If a definition names a
-device that no container requests, the injector adds one to the first container (network-resources-injector
+device that no container requests, the injector adds a request for it to the first container (network-resources-injector
 `pkg/webhook/webhook.go`). The injector runs after admission by Kueue, so Kueue does not count these devices.
 """
 
@@ -28,7 +28,7 @@ class Attachments:
     """The networks of one template."""
 
     text: str
-    """The annotation that lists the networks `there`."""
+    """The annotation, which lists the networks in `there`."""
     there: list[Network] = field(default_factory=list)
     added: list[Network] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)

@@ -25,13 +25,13 @@ class TagSource(Enum):
 
 
 def any_digests(view: ClusterView) -> bool:
-    """False also if the mirror sets are unknown."""
+    """Whether there are digest mirror sets. False also if it is unknown."""
     sets = view.all(IMAGE_DIGEST_MIRROR_SETS)
     return sets is not UNKNOWN and bool(sets)
 
 
 def tag_source(reference: ImageReference, view: ClusterView) -> TagSource | None:
-    """None for other images, or if unknown."""
+    """Where a tag comes from if only digests are mirrored. None for other images, or if the mirror sets are unknown."""
     if reference.digest is not None:
         return None
     digests, tags = view.all(IMAGE_DIGEST_MIRROR_SETS), view.all(IMAGE_TAG_MIRROR_SETS)

@@ -19,7 +19,7 @@ class AllNodes(msgspec.Struct, frozen=True):
     """The nodes of a cluster that has at least one."""
 
     labels: frozenset[str]
-    """The label keys that any node has."""
+    """The label keys that at least one node has."""
     taints: Mapping[str, tuple[Taint, ...]]
     """By device: the taints of the nodes that have the device."""
     kubelet: tuple[int, int]

@@ -1,6 +1,6 @@
 """The kinds of jobs besides MPIJobs that use quotas and Kueue. Optional parts of the service add these kinds.
 
-Quota reservations name another job `<kind>/<name>`, and an MPIJob `<name>`, which contains no slash.
+In quota reservations the name of such a job is `<kind>/<name>`. The name of an MPIJob is `<name>`, without a slash.
 """
 
 from collections.abc import Callable

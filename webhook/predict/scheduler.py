@@ -149,7 +149,7 @@ def pods_per_node(required: Collection[Demand], shape: NodeShape) -> int | None:
 
 
 def lacks(required: Collection[Demand], shapes: Collection[NodeShape]) -> list[Lack]:
-    """Why no shape fits: the demands that no shape meets, or else the unmet demands of the shape with the fewest."""
+    """Why no shape fits: the demands that no shape meets, or else those of the shape with the fewest unmet ones."""
     unmet = [demand for demand in required if not any(demand.met(shape) for shape in shapes)]
     everywhere = bool(unmet)
     if not unmet:

@@ -115,7 +115,9 @@ class Rule(msgspec.Struct, frozen=True):
     """The numbers of workers, accelerators and slots that the rule admits."""
     importance: Importance = Importance.HARMS
     reserves: Callable[[MPIJob, Context], Reservation | None] | None = None
-    """What a job uses of the quotas that the rule checks, for a policy in which the rule rejects jobs."""
+    """Returns the job's use of the quotas that the rule checks. It has an effect only if the policy lets the rule
+    reject jobs.
+    """
     plugin: str = ""
     """The plug-in with the rule; empty for a rule of this package."""
 

@@ -9,8 +9,9 @@ All workers, and a launcher that is a worker, must fit on the matching nodes tog
 and holds its GPUs for ever. This check is left out if Karpenter, or an admission check of the job's queue, may add
 nodes.
 
-Tolerations are not compared if a RuntimeClass may add some, or Kueue's flavors for a queued job. The setting
-`toleratedTaints` names taints for which other webhooks add tolerations. Nothing is checked in a cluster without nodes.
+Tolerations are not compared if a RuntimeClass may add some, or if the job is queued and Kueue's flavors may add some.
+The setting `toleratedTaints` names taints for which other webhooks add tolerations. Nothing is checked in a cluster
+without nodes.
 
 A violation is a warning, because nodes may change. With `autoscaled: false` a job is rejected if a pod requests more of
 a resource than any node has, or if all nodes together cannot hold the job. The violation stays a warning for a queued
@@ -64,7 +65,7 @@ class Settings(RuleSettings):
 
     autoscaled: bool | None = Field(
         None,
-        description="Nodes of other kinds may be added when pods wait. true: a violation is only audited; "
+        description="Whether nodes of other kinds may be added when pods wait. true: a violation is only audited; "
         "false: a request for more than any node has is rejected; null (unknown): a violation is at most a warning.",
     )
     tolerated_taints: tuple[str, ...] = Field(
@@ -185,7 +186,7 @@ def _violation(job: MPIJob, pods: JobPods, lack: Lack, settings: Settings, ctx: 
 
 
 def _is_certain(job: MPIJob, lack: Lack, settings: Settings, ctx: Context) -> bool:
-    """No nodes may be added, also not by Kueue for a queued job."""
+    """Whether no nodes may be added, not even by Kueue for a queued job."""
     demand = lack.demand
     if settings.autoscaled is not False or QUEUE_NAME in job.labels:
         return False
@@ -210,7 +211,7 @@ def _spread(job: MPIJob, pods: JobPods, room: Room, most: Quantity, ctx: Context
 
 
 def _parts(resource: str, amount: int, ctx: Context) -> int:
-    """Pods with this amount of the device that all nodes together could hold."""
+    """The number of pods with this amount of the device that all nodes together could hold."""
     return sum(
         quantity.whole(shape.allocatable.get(resource, Quantity(0))) // amount * count
         for shape, count in counted_shapes(ctx.view)
@@ -230,7 +231,7 @@ def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tup
 
 
 def _meant(name: str, ctx: Context) -> str | None:
-    """None if a well-known name is as close or closer."""
+    """The similar name of a nodes' device; None if a well-known name is as similar or more similar."""
     devices = {device for shape in node_shapes(ctx.view) for device in shape.allocatable if "/" in device}
     if name in devices or is_accelerator(name, DEFAULT_ACCELERATORS):
         return None

@@ -1,8 +1,8 @@
 """Pods have a token for the Kubernetes API only if they name a service account.
 
-The injection of the same name keeps the token from other pods. This rule reports pods that still get a token: the
-injection is off or skipped, a controller owns the job, or `automountServiceAccountToken` is true without an account.
-Nothing is reported if the ServiceAccount `default` gives its pods no token. A projected volume with a
+The injection of the same name turns the token off for all other pods. This rule reports pods that still get a token,
+because the injection is off or skipped, a controller owns the job, or `automountServiceAccountToken` is true without an
+account. Nothing is reported if the ServiceAccount `default` gives its pods no token. A projected volume with a
 `serviceAccountToken` is reported for any audience. A token in a Secret of the namespace is not seen.
 
 Pods that need the API should name a `serviceAccountName`, even `default`, with no more permissions than they need.

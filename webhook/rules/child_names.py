@@ -6,8 +6,8 @@ For a job `train` the operator creates a Service `train`, a ConfigMap `train-con
 
 The violation is a warning if the object is being deleted, or belongs to a former job of the same name. A taken name of
 a worker is a warning for a suspended job, because the operator creates workers only when the job is resumed. Pods
-without the label `training.kubeflow.org/job-name`, such as pods of a StatefulSet `train-worker`, are checked once the
-service has listed them after its start. The Secret `train-ssh` is not checked, because this service may not read
+without the label `training.kubeflow.org/job-name`, such as pods of a StatefulSet `train-worker`, are checked as soon as
+the service has listed them after its start. The Secret `train-ssh` is not checked, because this service may not read
 Secrets.
 """
 

@@ -22,19 +22,19 @@ mpirun fails with an option of another MPI than `mpiImplementation`: `-x` and `-
 
 sshd must be called by its absolute path, because it starts itself again for each connection. Without `-D`, or followed
 by `&`, sshd runs in the background, and the container ends unless another program follows. `ssh-keygen` cannot write
-the key, which the job has.
+the job's key, because the operator mounts the key read-only.
 
 `-np eight` and `-np -1` are not numbers of ranks. Open MPI 4 rejects both; other MPIs fail or start an arbitrary number
 of ranks. `-np 0` means a rank for each slot with Open MPI, and is an error with other MPIs.
 
 Some arguments make the program fail. The point-to-point tests of OSU, such as `osu_latency`, need exactly two ranks.
-`--nprow` times `--npcol` of HPL cannot exceed the ranks, nor `torchrun --nproc_per_node` the GPUs of a worker. Only
-GROMACS without MPI has `-ntmpi`. `--mca plm slurm` needs Slurm, which no pod has.
+`--nprow` times `--npcol` of HPL cannot exceed the number of ranks. `torchrun --nproc_per_node` cannot exceed the GPUs
+of a worker. Only GROMACS without MPI has `-ntmpi`. `--mca plm slurm` needs Slurm, which no pod has.
 
 The program that mpirun starts, or its script, must not be in a volume that only the launcher mounts. A program in a
-ConfigMap must be executable. `sshd -d` ends after one connection. A
-pod cannot run `docker` or `singularity`, and has no variables of Slurm or PBS. Python, deepspeed and torchrun get
-`--epochs 3` in one word as one argument.
+ConfigMap must be executable. `sshd -d` ends after one connection. A pod cannot run `docker` or `singularity`, and has
+no variables of Slurm or PBS. If `--epochs 3` is one word of the command, Python, deepspeed and torchrun get it as one
+argument.
 
 The job is rejected if the launcher's command is an `mpirun` of Open MPI with a negative number, or with an option and
 its value in one word. Other faults are warnings, because the image is unknown.
@@ -197,7 +197,7 @@ def _program(
 
 
 def _misused(container: Container) -> Iterator[_Fault]:
-    """A container in a container, without the socket of a daemon; several words in one, without a shell."""
+    """Commands that start a container without the socket of a daemon, and words that contain several arguments."""
     nested = _OF_CONTAINERS.search(sshd.text(container))
     if nested and not any("docker" in (each.mount_path or "") for each in container.volume_mounts or ()):
         fix = "Put its image and its command into this container."
@@ -401,7 +401,7 @@ def _of_another(call: Invocation, spoken: Dialect, other: Dialect) -> Sequence[s
 
 
 def _is_command_line(program: str) -> bool:
-    """The word is a program with arguments, not a path with a blank."""
+    """Whether the word is a program with arguments, not a path with a blank."""
     first, blank, rest = program.strip(_BLANKS).partition(" ")
     of_path = first.startswith("/") and any("/" in word[1:] and word[0] not in "-/" for word in rest.split())
     return bool(blank) and "$" not in program and not of_path
@@ -410,7 +410,7 @@ def _is_command_line(program: str) -> bool:
 def _unreplaced(
     call: Invocation, launcher: Container, named: Collection[str], fixes: Mapping[str, str]
 ) -> Iterator[_Fault]:
-    """(word, fault, fix) of variables without a value; `fixes` has those of numbers of ranks and hosts.
+    """(word, fault, fix) of variables without a value; `fixes` has the fixes for numbers of ranks and for hosts.
 
     In a script only these values are checked. Words after a shell that mpirun starts are not checked.
     """

@@ -7,8 +7,8 @@ every term of the required node affinity; `storageClasses` (the encrypted classe
 audit; no volumes on the disk of the node.
 
 `storageClasses` excludes storage without a claim, such as NFS, and PersistentVolumeClaims that do not exist, because
-their class is decided later. A claim is accepted if the service cannot tell whether it exists. Not guaranteed: a claim
-that is replaced after the check is checked again only when a user resumes the job.
+their class is decided later. A claim is accepted if the service cannot tell whether it exists. Exception: a claim that
+is replaced after the check is checked again only when a user resumes the job.
 """
 
 import re
@@ -40,16 +40,17 @@ class Settings(RuleSettings):
 
     markers: Metadata = Field(
         {"compliance.openshift.io/hipaa": "true", "compliance.openshift.io/data-classification": "PHI"},
-        description="Labels or annotations, any of which marks a job with regulated data (in upper or lower case); "
-        "none means every job.",
+        description="Labels or annotations. Each of them marks a job with regulated data; case does not matter. "
+        "If there are no markers, every job has regulated data.",
     )
     node_labels: Labels = Field({}, description="Labels of the nodes on which the pods must run.")
     storage_classes: ObjectNames = Field(
-        (), description="Storage classes that claims and ephemeral volumes may have; none means all."
+        (), description="Storage classes that claims and ephemeral volumes may have; an empty list allows all."
     )
     csi_drivers: ObjectNames = Field(
         (),
-        description="With storageClasses: CSI drivers whose inline volumes are allowed, as secrets-store.csi.k8s.io.",
+        description="With storageClasses: CSI drivers whose inline volumes are allowed, such as "
+        "secrets-store.csi.k8s.io.",
     )
     require_memory_empty_dir: bool = Field(False, description="Require medium: Memory for every emptyDir.")
     refuse_host_path: bool = Field(False, description="Reject hostPath volumes.")

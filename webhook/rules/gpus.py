@@ -11,8 +11,8 @@ adds to this launcher is a warning too.
 
 `NVIDIA_VISIBLE_DEVICES` in a container without accelerators is a warning: with the defaults of NVIDIA's container
 toolkit, the container gets GPUs of the node without a request, quota or queue. With `refuseVisibleDevices` or `max: 0`
-the variable is rejected. Not guaranteed: variables of images and of `envFrom`, and mounts under
-`/var/run/nvidia-container-devices`, are not seen. The toolkit's setting
+the variable is rejected. Exceptions: the service does not see variables of images and of `envFrom`, and it ignores
+mounts under `/var/run/nvidia-container-devices`. The toolkit's setting
 `accept-nvidia-visible-devices-envvar-when-unprivileged = false` prevents this access on the nodes.
 
 Devices of claims are counted if the ResourceClaimTemplate is known. A DeviceClass has accelerators if `resources`
@@ -22,7 +22,7 @@ not counted, and a warning names it. A claim that cannot be read is ignored.
 
 `refuseUncountedClaims` rejects claims that pods share, claims of all devices of a node, claims of a missing template,
 and claims for DeviceClasses that are neither accelerators nor in `otherClasses`. A claim that cannot be read is then a
-warning. Not guaranteed: a template that is replaced after the job was admitted is not seen.
+warning. Exception: the service does not notice that a template is replaced after the job was admitted.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -241,7 +241,7 @@ def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation
 
 
 def _of_a_worker(job: MPIJob, settings: Settings, ctx: Context) -> int:
-    """The number of a worker, if within the limits: a suggestion for a launcher with too few accelerators."""
+    """The suggestion for a launcher with too few accelerators: a worker's number if it is within the limits."""
     count = devices.of_each(job.worker, settings.resources, ctx)
     return count if settings.min <= count <= settings.max else settings.min
 
@@ -321,7 +321,7 @@ def uncounted(
 def _visible(
     path: str, template: PodTemplate, settings: Settings, *, overwritten: bool, pod: Devices
 ) -> Iterator[Violation]:
-    """GPUs by a variable that the container toolkit reads; `overwritten`: the operator sets it in the first container.
+    """GPUs from a variable of the container toolkit. `overwritten`: the operator sets it in the first container.
 
     A user's value overrides the device plugin's (kubernetes `pkg/kubelet/kubelet_pods.go`, `opts.Envs`). Claims of
     other devices, such as adapters, give no GPU.

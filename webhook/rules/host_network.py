@@ -1,4 +1,4 @@
-"""Workers in the host network run sshd on another port than the node's sshd.
+"""Workers in the host network run sshd on a port that the node's sshd does not use.
 
 With `hostNetwork: true` the ports of the pod are ports of the node, and nearly every node runs an sshd on port 22. The
 worker's sshd then cannot start, or the launcher connects to the node's sshd, which has other keys (mpi-operator issue

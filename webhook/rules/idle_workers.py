@@ -2,8 +2,8 @@
 
 Without the operator's hostfile, `/etc/mpi/hostfile`, horovodrun and deepspeed run all ranks on the launcher, and so do
 torchrun, accelerate and a plain Python program that mpirun does not start. The workers and their GPUs then stay idle.
-Open MPI, MPICH and Intel MPI get the path of the hostfile from the operator. horovodrun fails
-with both hosts and a hostfile.
+Open MPI, MPICH and Intel MPI get the path of the hostfile from the operator. horovodrun fails if it gets both hosts and
+a hostfile.
 
 mpirun connects to workers only by ssh. It cannot use a worker that runs `sleep infinity` or the training itself, or a
 worker that ends after it has installed or started sshd.
@@ -123,7 +123,7 @@ def _only(worker: Container, started: frozenset[str] | None) -> str | None:
 
 
 def _has_agent(launcher: Container) -> bool:
-    """The launcher may start daemons by other means than ssh."""
+    """Whether the launcher may start daemons by means other than ssh."""
     names = " ".join(variable.name for variable in launcher.env or ())
     return _OTHER_AGENT.search(f"{sshd.text(launcher)} {names}") is not None
 

@@ -12,8 +12,8 @@ An image without a tag, or with the tag `latest`, is a warning, because nodes ma
 `refuseLatest` the image is rejected or admitted instead. On OpenShift, an image with a tag is a warning if its registry
 is mirrored by digest only: the mirror does not serve tags.
 
-Not guaranteed: without `requireDigest` the registry decides which image a tag means when a pod starts. A command in a
-container can download programs.
+This rule has two limits. Without `requireDigest` the registry decides which image a tag means when a pod starts. A
+command in a container can download programs.
 """
 
 import re
@@ -51,7 +51,7 @@ class Settings(RuleSettings):
     """The allowed images."""
 
     allowed_registries: Registries = Field(
-        (), description="Registries, or paths in them, that images may come from; none means all."
+        (), description="Registries, or paths in them, that images may come from; an empty list allows all."
     )
     require_digest: bool = Field(False, description="Require a digest for every image.")
     refuse_latest: bool | None = Field(
@@ -92,7 +92,7 @@ class _TemplateImages(NamedTuple):
 
 
 def _unpinned(job: MPIJob, stored: MPIJob | None) -> Mapping[str, int]:
-    """Numbers from 1 for fields with an image of the same repository without a digest; unchanged fields first."""
+    """Numbers the fields whose image has no digest, from 1 for each repository. Unchanged fields come first."""
     sources = _tagged(job)
     stored_sources = _tagged(stored) if stored else {}
     counts: Counter[str] = Counter()

@@ -4,7 +4,7 @@ The size is the number of bytes of the object as JSON, including `metadata.manag
 cannot change two further limits. An object that etcd could not store (1.5 MiB), or with more than 20,000 mappings and
 lists, is rejected without other checks. A job whose checks take more than 250 ms of processor time is rejected, because
 other jobs would have to wait. With `mode` `warn` or `audit`, jobs above these two limits are admitted unchecked and
-without injections; a job that is too expensive gets the injections of its creator and its time limit.
+without injections; a job that takes too much time still gets the injections `created-by` and `job-timeout`.
 
 An update that leaves spec, labels and annotations unchanged is always admitted. In a cluster with Kueue, an update by a
 controller of the policy may also change the fields that Kueue changes when it starts and stops a job.

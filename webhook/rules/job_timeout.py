@@ -13,11 +13,11 @@ set `max: null`, or allow users to exempt jobs and annotate a time such as `3650
 Pods that are terminated, suspended or deleted get their grace period in addition to the limit. `maxGracePeriod` is the
 longest grace period of a template and its probes.
 
-Workers do not end with the launcher with `cleanPodPolicy: None`, or if the launcher never starts. So the injection
-`job-timeout` sets the `activeDeadlineSeconds` of the Worker template to `max`. This rule rejects a value above `max`,
-and an update that removes the value.
+Workers keep running after the launcher with `cleanPodPolicy: None`, and run without a launcher if it never starts. So
+the injection `job-timeout` sets the `activeDeadlineSeconds` of the Worker template to `max`. This rule rejects a value
+above `max`, and an update that removes the value.
 
-Not guaranteed: the time starts again with each resume, and with each new pod after a user has deleted one. Pods of
+Exceptions: the time starts again with each resume, and with each new pod after a user has deleted one. Pods of
 TrainJobs end only with the TrainJob. A user who may create Pods or Jobs needs no MPIJob to run longer.
 """
 

@@ -7,7 +7,7 @@ MAX_QUEUES_TRIED: Final = 10
 MAX_SHOWN_KINDS: Final = 3
 """Kinds of nodes or accelerators named in a message."""
 MAX_LISTED_SHAPES: Final = 10
-"""Shapes of nodes that a message lists; if there are more, it has only their number."""
+"""Characters of an exact amount in a message. A longer amount is rounded."""
 MAX_SHOWN_WORDS_CHARACTERS: Final = 24
 """Characters of a split command line in a warning."""
 MAX_SHOWN_ARGUMENTS_CHARACTERS: Final = 18

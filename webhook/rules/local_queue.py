@@ -3,11 +3,11 @@
 Kueue suspends every job with the label `kueue.x-k8s.io/queue-name`. The job stays suspended if the queue does not exist
 or is stopped, or if its ClusterQueue is stopped, inactive or not for this namespace. Only the Workload shows the
 reason, and there is no Workload if Kueue does not manage the namespace (`managedJobsNamespaceSelector`). If Kueue does
-not manage MPIJobs at all, the job starts at once, outside the quota. A misspelt key, such as `kueue.x-k8s.io/queue`, an
-annotation and a label of a pod template have no effect.
+not manage MPIJobs at all, the job starts at once, outside the quota. A label with a misspelt key such as
+`kueue.x-k8s.io/queue`, an annotation, or a label of a pod template has no effect.
 
-Kueue sends a job with `managedBy: kueue.x-k8s.io/multikueue` to another cluster. The job never starts without a queue,
-or if its ClusterQueue has no admission check of MultiKueue.
+Kueue sends a job with `managedBy: kueue.x-k8s.io/multikueue` to another cluster. Such a job never starts if it has no
+queue, or if its ClusterQueue has no admission check of MultiKueue.
 
 A violation is a warning, because a queue may be created or resumed after the job. Unknown queues cause no warning.
 """

@@ -6,7 +6,8 @@ With `--network-policies` the service creates a NetworkPolicy `mpijob-<job>` for
 - `default`: pods accept connections only from pods of the same job.
 - `restricted`: in addition, pods open connections only to pods of the same job, DNS, HTTPS (443), and, with a token,
   the API server.
-- `isolated`: pods reach only DNS, and pods of the same job by TCP on the port of sshd and on ports from 1024 on.
+- `isolated`: pods reach only DNS and pods of the same job. They reach these pods by TCP on the port of sshd and on
+  ports from 1024 on.
 
 `egress` allows other targets, such as an object store, and `ingress` other clients, such as a scraper of metrics. A job
 chooses another posture, one of `choices`, by the annotation `training.openshift.io/network-policy`.
@@ -71,7 +72,7 @@ class Peers(PolicySettings):
 
     cidrs: Cidrs = Field((), description="Networks, such as 10.20.0.0/16.")
     namespaces: ObjectNames = Field((), description="Names of namespaces: all of their pods.")
-    ports: tuple[Port, ...] = Field((), description="TCP ports on which pods listen; none means all ports.")
+    ports: tuple[Port, ...] = Field((), description="TCP ports on which pods listen; an empty list means all ports.")
 
 
 class Opening(Peers):
@@ -85,7 +86,7 @@ class Opening(Peers):
 
 
 class Dns(Peers):
-    """The DNS servers: pods, or processes of the nodes, which no selector matches."""
+    """The DNS servers: pods, or processes of the nodes. No selector matches processes of the nodes."""
 
     ports: Annotated[tuple[Port, ...], Field(min_length=1)] = Field(
         (53, 5353, 8053), description="Ports on which its pods listen, UDP and TCP."

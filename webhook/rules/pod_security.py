@@ -15,7 +15,7 @@ false` root is allowed only from 1.35 on, and API servers before 1.33 drop the f
 `check` of files, the newest checks apply unless `clusterVersion` is set. After an upgrade the old version applies until
 a policy changes or the service restarts.
 
-Not guaranteed: `floor` applies only to the pods of jobs. For a user who may create Pods, only the labels apply.
+`floor` applies only to the pods of jobs. For pods that a user creates directly, only the labels apply.
 """
 
 from collections.abc import Iterator, Mapping

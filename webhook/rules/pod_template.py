@@ -6,15 +6,15 @@ validation of a pod, with the defaults of the API server and the operator, as fa
 is submitted. It covers types, choices, numbers, names, references inside the template, resources, probes, volumes,
 tolerations, security contexts, ports, affinity and spread.
 
-Other rules check images (`images`), negative and invalid quantities, and the operator's volumes and names
-(`upstream-contract`), accelerators (`gpus`), the defaults of LimitRanges (`limit-range`), and objects that must exist
-(`references` and `priority`).
+Other rules check the rest: `images` checks images, `upstream-contract` checks negative and invalid quantities and the
+operator's volumes and names, `gpus` checks accelerators, `limit-range` checks the defaults of LimitRanges, and
+`references` and `priority` check objects that must exist.
 
 Also rejected are containers that the kubelet never starts: user 0 with `runAsNonRoot: true`, and volumes of huge pages
 that no container requests. `hostNetwork` with `hostUsers: false` is rejected, because its feature gate
 `UserNamespacesHostNetworkSupport` is off in Kubernetes 1.35. If the gate is on, exempt the job.
 
-Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes. A probe of a port by a name that the
+Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes. A probe that names a port which the
 container does not define never succeeds, and is a warning. An `httpGet` probe of sshd's port, 22 or 2222, a `mountPath`
 that ends with `:ro` or `:rw`, as for Docker, and a number of GPUs in `nodeSelector` are warnings too.
 

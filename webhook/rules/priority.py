@@ -43,9 +43,9 @@ Exists = Callable[[str], bool | Unknown]
 class Settings(RuleSettings):
     """The classes that jobs may choose."""
 
-    allowed: ObjectNames = Field((), description="PriorityClasses that jobs may name; none means all.")
+    allowed: ObjectNames = Field((), description="PriorityClasses that jobs may name; an empty list allows all.")
     allowed_workload: ObjectNames = Field(
-        (), description="WorkloadPriorityClasses of Kueue that jobs may name; none means all."
+        (), description="WorkloadPriorityClasses of Kueue that jobs may name; an empty list allows all."
     )
 
 
@@ -108,7 +108,7 @@ def _offer(allowed: tuple[str, ...], exists: Exists) -> str | None:
 
 
 def _absent(path: str, kind: str, name: str, effect: str, offer: str | None) -> Violation:
-    """A warning without an `effect`, because the class may never be read."""
+    """Without an `effect` the violation is a warning, because the class may never be read."""
     fault = f'{kind} "{shortened(name)}" does not exist'
     if offer is None:
         fix = f"Name an existing {kind} (kubectl get {kind.lower()}), or remove it."

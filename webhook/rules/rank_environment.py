@@ -5,7 +5,7 @@ Intel MPI and horovodrun pass on the launcher's variables. Open MPI passes on on
 NAME=VALUE` names, and variables that begin with `OMPI_`.
 
 A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, that have no effect: variables of the
-launcher of an Open MPI job without `-x`, also if its script exports them, and variables of the worker only. If a
+launcher of an Open MPI job without `-x`, also if its script exports them, and variables that only the worker has. If a
 container starts only mpirun or sshd, the warning also names other variables that only ranks could read, such as
 `HF_HOME`, and `PATH` if the container's command is a path. Variables `PATH` and `LD_LIBRARY_PATH` with only folders of
 Open MPI are left out if mpirun is started by its path or with `--prefix`: mpirun then sets these folders on the

@@ -3,7 +3,7 @@
 The rule checks PersistentVolumeClaims, ConfigMaps (as volumes and in the environment, unless they are optional) and
 their keys, ServiceAccounts, RuntimeClasses, and the NetworkAttachmentDefinitions in the annotation
 `k8s.v1.cni.cncf.io/networks`. If such an object is missing, the pods are rejected or wait for ever. The violation is a
-warning, since the same `kubectl apply` may create the object. Secrets are not checked, because this service may not
+warning, because the same `kubectl apply` may create the object. Secrets are not checked, because this service may not
 read them.
 
 A claim that several pods mount should be `ReadWriteMany`. With `ReadWriteOnce` all these pods must run on one node,
@@ -97,7 +97,7 @@ def _references(template: PodTemplate, path: str) -> list[Reference]:
             if container.env or container.env_from:
                 _environment(container, f"{path}.{kind}[{index}]", references)
     for field, name in (("serviceAccountName", spec.service_account_name), ("serviceAccount", spec.service_account)):
-        if name:  # `serviceAccount` is read only without the newer `serviceAccountName`
+        if name:  # the newer `serviceAccountName` overrides `serviceAccount`
             if not _is_invalid(name):
                 references.append(Reference(f"{path}.{field}", SERVICE_ACCOUNTS, name))
             break

@@ -92,7 +92,7 @@ def _uncounted(assessment: Assessment, ctx: Context) -> Iterator[Violation]:
 
 
 def _queued(job: MPIJob, ctx: Context) -> bool:
-    """Kueue certainly keeps the job suspended until it fits.
+    """Whether Kueue certainly keeps the job suspended until it fits.
 
     The label alone is not enough, because Kueue may not manage the job. Any user can name an owner, and Kueue starts a
     job at once if it manages the owner (kueue `pkg/controller/jobframework`, `ApplyDefaultForSuspend`).

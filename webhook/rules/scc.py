@@ -11,7 +11,7 @@ that may use more SCCs, this rule is too strict: set its action to warn.
 
 Nothing is checked in namespaces without OpenShift's annotations (`openshift.io/sa.scc.uid-range` and others), or if the
 SCCs could not be read. If it is unknown which SCCs the pods may use, nothing is rejected: a warning names the field if
-neither `restricted-v2` nor `restricted-v3`, which OpenShift grants to all accounts, accepts the pods.
+neither `restricted-v2` nor `restricted-v3` accepts the pods. OpenShift grants these two SCCs to all accounts.
 """
 
 import json

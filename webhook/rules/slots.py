@@ -140,7 +140,7 @@ def _cores(templates: Iterable[PodTemplate], settings: Settings, ctx: Context) -
 
 
 def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Violation]:
-    """Left out if the rule `gpus` rejects the launcher's number."""
+    """Reports nothing if the rule `gpus` rejects the launcher's number."""
     gpus = [pod_devices.exact for pod_devices in devices]
     if gpus and gpus[0] != gpus[-1] and gpus[0] in ctx.admitted.gpus:
         fault = f"requests {number_of(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
@@ -151,7 +151,7 @@ def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Viola
 
 
 def _meant(job: MPIJob, slots: int, gpus: int) -> bool:
-    """mpirun shows that the number of slots is intended, although it differs from the GPUs."""
+    """Whether mpirun shows that the number of slots is intended, although it differs from the GPUs."""
     return any(
         (slots < gpus and call.ranks == slots * _nodes(job))
         or _exactly_per_node(call) == slots
@@ -167,7 +167,7 @@ def _exactly_per_node(call: Invocation) -> int | None:
 
 
 def _is_clear(call: Invocation) -> bool:
-    """The call states the number of ranks, or starts a rank for each slot."""
+    """Whether the call states the number of ranks, or starts a rank for each slot."""
     names = {name for name, _ in call.options or ()}
     in_all = call.ranks is not None or not names & (OPEN_MPI.ranks | HYDRA.ranks)
     per_node = _exactly_per_node(call) is not None or not names & PER_NODE

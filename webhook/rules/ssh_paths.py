@@ -2,11 +2,11 @@
 
 The operator mounts the key in the first containers at `sshAuthMountPath`, owned by root. Its mode is 0600 if the path
 is exactly `/root/.ssh`, else 0644; an `fsGroup` changes 0600 to 0640 (mpi-operator `setupSSHOnPod`, and mpi-operator
-issue 429). ssh looks for the key in the user's home according to /etc/passwd. ssh rejects a key of its own user that
-other users may read. The requirements are:
+issue 429). ssh looks for the key in the user's home according to /etc/passwd. ssh rejects a key that belongs to the
+user of ssh and that other users may read. The requirements are:
 
 * root needs `/root/.ssh` and no `fsGroup`;
-* any other user needs the `.ssh` of its home, and an sshd with a configuration and host keys that it can read. This
+* any other user needs the `.ssh` of its home, and an sshd whose configuration and host keys the user can read. This
   sshd accepts only its own user, so launcher and workers must run as the same user;
 * sshd of root needs the capabilities SETGID, SETUID and SYS_CHROOT. sshd of another user needs NET_BIND_SERVICE in
   upstream's images (mpi-operator `build/base/Dockerfile`). CRI-O gives no SYS_CHROOT (cri-o
@@ -17,10 +17,10 @@ other users may read. The requirements are:
 * sshd needs `StrictModes no` in its configuration, because every user may read the folder of the keys.
 
 Open MPI does not start as root without `--allow-run-as-root`, or both `OMPI_ALLOW_RUN_AS_ROOT` and
-`OMPI_ALLOW_RUN_AS_ROOT_CONFIRM` with the value "1". Some images allow it, such as Horovod's. These launchers cause a
+`OMPI_ALLOW_RUN_AS_ROOT_CONFIRM` with the value "1". Some images allow root, such as Horovod's. These launchers cause a
 warning:
 
-* a launcher of root, or with upstream's image, that does not allow root;
+* a launcher that runs as root or has upstream's image, and does not allow root;
 * a launcher that allows root, although the key is in another user's home;
 * a launcher that runs mpirun as another user, such as by `gosu USER`, although the key is for root.
 
@@ -93,7 +93,7 @@ class _Side(msgspec.Struct, frozen=True):
     dropped: set[str]
     """Capabilities, without the prefix CAP_."""
     scc: str = ""
-    """The SCC that chose the user, if the job does not name one, as in a sentence."""
+    """The SCC that chose the user, in words; empty if the job names a user."""
 
     @property
     def path(self) -> str:
@@ -179,7 +179,7 @@ def _side(template: PodTemplate, role: str, pod: str, of_scc: Outcome | None) ->
 
 
 def _keeps_root_out(ctx: Context) -> bool:
-    """The namespace enforces a level that forbids root."""
+    """Whether the namespace enforces a level that forbids root."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     return isinstance(namespace, Namespace) and labels.read(namespace.labels)[0].enforce.level is Level.RESTRICTED
 
@@ -309,7 +309,7 @@ def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Vi
 
 
 def _missing(side: _Side, needed: tuple[str, ...]) -> list[str]:
-    """The dropped capabilities; by default the runtime grants them."""
+    """The needed capabilities that are dropped. By default the runtime grants them."""
     return [name for name in needed if {name, "ALL"} & side.dropped and not {name, "ALL"} & side.added]
 
 

@@ -9,8 +9,8 @@ A tier may exclude these features: `runLauncherAsWorker`; `gangScheduling`, whic
 `spec.runPolicy.schedulingPolicy` except the priority, and the annotation for Volcano's queue; and `priorityScheduling`,
 which is any PriorityClass, and any WorkloadPriorityClass of Kueue except `default`, which Kueue sets.
 
-Not guaranteed: the limits apply to one job. Use a ResourceQuota or Kueue to limit the number of jobs. The rule `gpus`
-reports GPUs that a container gets without a request.
+The limits apply to one job. Use a ResourceQuota or Kueue to limit the number of jobs. The rule `gpus` reports GPUs that
+a container gets without a request.
 """
 
 from collections.abc import Iterator

@@ -56,7 +56,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _begun(job: MPIJob, ctx: Context) -> bool:
-    """The operator has created something for the job.
+    """Whether the operator has created something for the job.
 
     The operator writes the status at the end of its first reconciliation, after it has created the launcher's Job.
     """

@@ -11,9 +11,10 @@ object with the operator's defaults. It also rejects:
 * quantities such as `1e1.5`, which no Kubernetes program can read. While such a job is stored, the operator cannot list
   any job.
 
-The operator prepares only the first container of each pod. It is a warning if another container runs mpirun or sshd, or
-has the accelerators, unless the first container has no command or runs a file that may start mpirun or sshd. A variable
-of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`, is a warning too.
+The operator prepares only the first container of each pod. It is a warning if only another container has accelerators.
+It is also a warning if another container runs mpirun or sshd, and the command of the first container shows that the
+first container does not. A variable of the first container that the operator overwrites, such as
+`OMPI_MCA_plm_rsh_args`, is a warning too.
 """
 
 import re
@@ -54,7 +55,7 @@ from webhook.rules.limits import MAX_MCA_ADVICE_CHARACTERS
 CREATION_POLICIES = (AT_STARTUP, WAIT_FOR_WORKERS)
 MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
 
-# Values that users write for others.
+# Values that users write instead of the valid values.
 _MEANT = {"always": "OnFailure", "no": "Never", "delete": "All", "waitforworkersrunning": WAIT_FOR_WORKERS}
 
 # The default of `scaleTo` in the rule `name-length`.

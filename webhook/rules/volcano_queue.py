@@ -5,7 +5,7 @@ With `--gang-scheduling=volcano` (setting `gangScheduling`) the operator creates
 job does not show a problem with its queue. Volcano rejects a PodGroup whose queue does not exist or is not open. A
 PodGroup that requests more than the queue's `capability` is Pending for ever.
 
-A job that never starts is rejected:
+A job is rejected if it never starts, for one of these reasons:
 
 - its queue does not exist, or is closed;
 - the job's request is above the `capability`. The request is `schedulingPolicy.minResources`, else the sum of its pods'
@@ -46,12 +46,12 @@ class Settings(RuleSettings):
     """The flags of the operator and of Volcano."""
 
     gang_scheduling: bool = Field(
-        False, description="The operator runs with --gang-scheduling=volcano. If not, nothing is rejected."
+        False, description="Whether the operator runs with --gang-scheduling=volcano. If not, nothing is rejected."
     )
     hierarchy: bool = Field(
         False,
-        description="Volcano's scheduler has the plugin capacity with enableHierarchy: true. If not, a problem with a "
-        "queue above or below the job's queue is a warning.",
+        description="Whether Volcano's scheduler has the plugin capacity with enableHierarchy: true. If not, a problem "
+        "with a queue above or below the job's queue is a warning.",
     )
 
 

@@ -36,7 +36,7 @@ def test_durations(text, seconds):
             ["1_0s", ".5h", "5.h", "1..5h", "1w", "1ms", "\u0661h", "\uff11h", "1\u210e", "inf", "1h" * 9, "1" * 17],
             "is not a duration like 72h or 7d",
         ),
-        (["0", "3600", "1.5", "1" * 16], "has no unit, as 72h or 7d have"),
+        (["0", "3600", "1.5", "1" * 16], "needs a unit, for example 72h or 7d"),
         (["0s", "0d0h0m0s", "0.0h"], "is zero"),
         (["0.5s", "1.0001h", "0.1m0.01s"], "is not whole seconds"),
         (["2147483648s", "24856d", "99999999999999d"], "is longer than 24855d"),

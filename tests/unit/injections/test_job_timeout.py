@@ -43,7 +43,7 @@ def test_annotation_becomes_the_limit(text, seconds, values):
     [
         ("3 days", '"3 days" is not a duration like 72h or 7d'),
         ("", '"" is not a duration like 72h or 7d'),
-        ("3600", '"3600" has no unit, as 72h or 7d have'),
+        ("3600", '"3600" needs a unit, for example 72h or 7d'),
         ("0h", '"0h" is zero'),
         ("0.5s", '"0.5s" is not whole seconds'),
         ("99999d", '"99999d" is longer than 24855d'),

@@ -131,7 +131,7 @@ def planned(patch: PatchBuilder, role: str, selected: list[Network], ctx: Contex
 
 
 def attach(patch: PatchBuilder, role: str, plan: Attachments) -> bool:
-    """Append the added networks to the annotation. Returns False if there are none."""
+    """Append the added networks to the annotation. Returns False if no network is added."""
     path = _path(role)
     return bool(plan.added) and patch.add(path, plan.extended, over=patch.get(path))
 

@@ -63,7 +63,7 @@ def obstacle(amounts_by_role: Mapping[str, Amounts], resources: set[str], ctx: C
 
 
 def on_no_node(pods: JobPods, amounts: Amounts, ctx: Context) -> str:
-    """The message about an amount that no node has; empty for none, or if the nodes are unknown."""
+    """The message about an amount that no node has; empty if there is no such amount, or if the nodes are unknown."""
     shapes = shapes_for(pods, ctx)
     for name, amount in amounts.items():
         if shapes and all(shape.allocatable.get(name, 0) < quantity.parse(amount) for shape in shapes):

@@ -5,8 +5,9 @@ A job requests devices with the annotation `training.openshift.io/rdma: "true"`,
 Launcher with `runLauncherAsWorker`, gets
 
 - devices, as request and limit: the policy's `resource`, else the only RDMA device of the nodes that could hold the
-  pods. The policy sets the number for each GPU or pod. Otherwise the pod gets the same share of a node's devices as of
-  the node's GPUs. If networks name devices (`k8s.v1.cni.cncf.io/resourceName`), one device for each attachment instead;
+  pods. The policy may set the number per GPU or per pod. Without it, the pod gets the same share of a node's devices as
+  of the node's GPUs. If networks name devices (`k8s.v1.cni.cncf.io/resourceName`), the pod gets one device for each
+  attachment instead;
 - huge pages, for a device that needs them, if every node with the device has enough;
 - the policy's `networks`, as in the injection `networks`.
 
@@ -18,8 +19,8 @@ gives the reason:
 - a network does not exist or is unknown;
 - the device or the number cannot be determined;
 - the pods are for Windows;
-- the quota of the job's ClusterQueue does not cover the device or is too small. For a job without a queue this is the
-  queue that Kueue itself chooses;
+- the quota of the job's ClusterQueue does not cover the device or is too small. For a job without a queue, the
+  LocalQueue that Kueue itself chooses counts;
 - a ResourceQuota of the namespace is too small;
 - only the policy (`always`) requests devices, and no node that could hold the pods has enough. A job with the
   annotation may wait for such a node.

@@ -27,10 +27,13 @@ class Settings(InjectionSettings):
     """The devices, their number, and what is injected with them."""
 
     always: bool = Field(False, description="Whether jobs with accelerators get RDMA without requesting it.")
-    resource: str = Field("", description="The device, as rdma/ib; empty if the nodes have only one device.")
+    resource: str = Field("", description="The device, such as rdma/ib; empty if the nodes have only one device.")
     per_gpu: int | None = Field(None, ge=1, le=MAX_RDMA_DEVICES, description="Devices for each accelerator of the pod.")
     per_pod: int | None = Field(
-        None, ge=1, le=MAX_RDMA_DEVICES, description="Devices for each pod; if neither is set, the nodes decide."
+        None,
+        ge=1,
+        le=MAX_RDMA_DEVICES,
+        description="Devices for each pod. Without perGpu and perPod, the nodes determine the number.",
     )
     devices: ResourceNames = Field(
         RDMA_DEVICES, description="Names of the resources that are RDMA devices; * matches any text."

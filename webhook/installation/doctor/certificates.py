@@ -73,9 +73,7 @@ class Certificates:
 
 
 def source(deployment: object, options: Mapping[str, str], ca_secret: str) -> tuple[str, str]:
-    """(source, name of the Secret) according to the options of the Deployment, or to the manifests without a
-    Deployment.
-    """
+    """(source, name of the Secret), from the Deployment's options. Without a Deployment, those in the manifests."""
     if name := ca_secret or options.get("--ca-secret", ""):
         return SELF_MANAGED, name
     if isinstance(deployment, Mapping) and "--tls-cert" in options:

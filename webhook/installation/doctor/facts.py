@@ -21,7 +21,7 @@ AGAIN: Final = "kubectl apply -k manifests/overlays/mine (your overlay)"
 KUEUE_HOOK: Final = "mmpijob.kb.io"
 """Kueue's hook that suspends MPIJobs with a queue. The name of its configuration varies."""
 KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
-"""The name of Kueue's configuration in Kueue's manifests. The service may read only this name."""
+"""The name of this configuration in Kueue's manifests. The service may read only the configuration with this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +45,9 @@ class Policies:
     broken: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """(state, fault) of each broken policy, by name."""
     unlabelled: Sequence[str] = ()
-    """ConfigMaps in the same namespace that contain a policy but lack the label."""
+    """ConfigMaps in the service's namespace that contain a policy but lack the label."""
     misplaced: Mapping[str, str] = field(default_factory=dict)
-    """The wrong key of each ConfigMap in the same namespace with a policy under a wrong key."""
+    """ConfigMaps in the service's namespace that contain a policy under a wrong key: the key, by name."""
     elsewhere: Sequence[tuple[str, str]] | Unread = ()
     """(namespace, name) of ConfigMaps with the label in other namespaces."""
     gangs: Mapping[str, str] = field(default_factory=dict)

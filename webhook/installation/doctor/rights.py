@@ -33,7 +33,7 @@ class Purpose:
 
 def purposes(location: Location, *, ca_secret: str, options: Container[str]) -> tuple[Purpose, ...]:
     """All rights that the service needs with these `options`, by purpose."""
-    view = Purpose("they are unknown to rules, which rejects no job", _view(location))
+    view = Purpose("rules do not see them, and reject no job because of them", _view(location))
     return (view, *beyond_view(location, ca_secret=ca_secret, options=options))
 
 
@@ -78,7 +78,7 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
             crd = _rights(
                 ["get", "patch"], "apiextensions.k8s.io", "customresourcedefinitions", name=CRD.rpartition("/")[2]
             )
-            purposes_needed.append(Purpose("older versions of jobs cannot be read once there is another CA", crd))
+            purposes_needed.append(Purpose("older versions of jobs cannot be read after the CA changes", crd))
     purposes_needed += [
         Purpose(component.without, tuple(rights_of(component)))
         for component in COMPONENTS

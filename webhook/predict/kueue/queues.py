@@ -44,7 +44,7 @@ class QueueFault(msgspec.Struct, frozen=True):
 
 
 def fault(view: ClusterView, namespace: str, name: str) -> QueueFault | None:
-    """None if the LocalQueue takes jobs, or if unknown."""
+    """None if the LocalQueue takes jobs, or if that is unknown."""
     queue = view.get(LOCAL_QUEUES, (namespace, name))
     if queue is ABSENT:
         return QueueFault(State.ABSENT)
@@ -74,7 +74,8 @@ def of_job(view: ClusterView, namespace: str, label: object) -> str | Unknown:
 
     Kueue puts a job without a queue into `default`, if that queue exists (`jobframework/defaults.go`). Namespaces with
     unknown labels are assumed to match Kueue's selector. UNKNOWN if the queues are unknown, or if Kueue suspends every
-    job until a user names a queue. If neither queues nor Kueue's configuration are visible, the cluster has no Kueue.
+    job until a user names a queue. If neither queues nor Kueue's configuration are visible, the cluster is assumed to
+    have no Kueue.
     """
     if isinstance(label, str) and label:
         return label

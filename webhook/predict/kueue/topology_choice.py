@@ -29,7 +29,9 @@ Choice = Mapping[str, Mapping[str, str]]
 """Annotations by role."""
 
 GROUP: Final = "workers"
-"""The pod set group that a launcher with `runLauncherAsWorker` shares with the workers. Kueue rejects a number."""
+"""The pod set group that a launcher with `runLauncherAsWorker` shares with the workers. Kueue rejects a name that is a
+number.
+"""
 
 
 def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
@@ -44,7 +46,7 @@ def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
     tried = list(islice(_choices(job, _levels(ctx.view, flavors), mixed=mixed), MAX_TOPOLOGIES_TRIED))
     sets = pod_sets(job, ctx, config) if tried else None
     if sets is None:
-        # If all flavors have a topology, the job gets no flavor without annotations.
+        # If all flavors have a topology, a job may always request one.
         return tried[0] if tried and not mixed else None
     if mixed and not any(obstacles(ctx.view, queue, sets, config)):
         return None

@@ -215,7 +215,7 @@ RESTRICTED_CAPABILITIES: Final = frozenset({"NET_BIND_SERVICE"})
 
 @_check("capabilities_baseline", Level.BASELINE, 0)
 def _capabilities_baseline(pod: Subject) -> Fault | None:
-    """No capabilities except the container runtimes' defaults without NET_RAW.
+    """Containers add only default capabilities of container runtimes, and not NET_RAW.
 
     **Restricted fields:**
     - `spec.containers[*].securityContext.capabilities.add`

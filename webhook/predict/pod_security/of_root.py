@@ -18,7 +18,7 @@ def places(subject: Subject) -> list[Place]:
 
 
 def without_consequences(results: list[Result], template: PodTemplate) -> list[Result]:
-    """Leaves out results that are only about unset fields of containers of root."""
+    """Leaves out results that are only about unset fields of containers that run as root."""
     if not any(result.check == CHECK for result in results):
         return results
     left_open = {path for place in places(Subject(template)) for path in _left_open(place)}

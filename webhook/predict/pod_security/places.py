@@ -20,7 +20,7 @@ _KINDS: Final = {
     "containers": "containers",
     "ephemeralContainers": "ephemeral_containers",
 }
-# This list lacks an item. The items that it has are not violations.
+# In this list an item is missing. The items in the list are not violations.
 _LACKS: Final = ("capabilities_restricted", "drop")
 
 

@@ -22,7 +22,7 @@ from webhook.predict.pod_template.check_volumes import check_volumes
 from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels, check_requirement, check_selector
 
-# Other spellings of architectures, with Go's spelling, which nodes have.
+# Other spellings of architectures, each with Go's spelling. The labels of nodes have Go's spelling.
 _ARCHITECTURES: Final = {"x86_64": "amd64", "x86-64": "amd64", "aarch64": "arm64"}
 
 
@@ -214,7 +214,8 @@ def _namespaces(spec: model.PodSpec, path: str, faults: Faults) -> None:
 
 
 def _sysctls(spec: model.PodSpec, sysctls: list[model.Sysctl], path: str, faults: Faults) -> None:
-    # A pod cannot set parameters of a namespace that it shares with its node (component-helpers `node/util/sysctl`).
+    # A pod cannot set parameters of a Linux namespace that it shares with its node (component-helpers
+    # `node/util/sysctl`).
     for index, sysctl in enumerate(sysctls):
         name = sysctl.name.partition("*")[0]
         if (separator := _SEPARATOR.search(name)) and separator[0] == "/":

@@ -1,7 +1,7 @@
 """The API server's checks of a container's requests and limits.
 
-Other rules check other faults: `upstream-contract` invalid and negative quantities, `gpus` accelerators, `limit-range`
-requests whose limit is a default.
+Other rules check the other faults: `upstream-contract` checks invalid and negative quantities, `gpus` checks
+accelerators, and `limit-range` checks requests whose limit is a default.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 (`validateResourceRequirements`)
 """
@@ -140,7 +140,7 @@ def _huge_pages_alone(
 
 
 def page_size(name: str) -> int | None:
-    """The bytes of a page, from the resource's name; None if the name has none."""
+    """The bytes of a page, from the resource's name; None if the name contains no size."""
     try:
         size = quantity.parse(name.removeprefix(HUGE_PAGES))
     except QuantityError:

@@ -51,7 +51,7 @@ class Demand(msgspec.Struct, frozen=True):
 
     @property
     def missing(self) -> list[Load]:
-        """The loads without existing pods, which a quota's `used` already includes."""
+        """The loads except those of existing pods. A quota's `used` already includes existing pods."""
         pods = ((max(part.count - part.made, 0), charge) for part in self.parts for charge in part.charges)
         return [*pods, *self._objects]
 
@@ -68,7 +68,7 @@ class Demand(msgspec.Struct, frozen=True):
         return replace(self, parts=parts)
 
     def with_amount(self, resource: str, amount: Quantity) -> "Demand":
-        """Changes the workers, as `RolePods.with_amount`."""
+        """Changes the workers, like `RolePods.with_amount`."""
         parts = tuple(part.with_amount(resource, amount) if part.role == WORKER else part for part in self.parts)
         return replace(self, parts=parts)
 

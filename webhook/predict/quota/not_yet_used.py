@@ -1,4 +1,5 @@
-"""The quota use of the pods of admitted jobs that do not exist yet. A quota's `used` already includes existing pods.
+"""The quota use of pods that do not exist yet, although their jobs are admitted. A quota's `used` already includes
+existing pods.
 
 The sums over a namespace's jobs and pods are updated with each change, so the cost of a review does not depend on the
 number of jobs and pods.

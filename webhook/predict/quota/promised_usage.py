@@ -1,6 +1,6 @@
 """Promises: the future use of a namespace's quotas by admitted jobs.
 
-A job is promised quota as soon as it is admitted. Until the job is stored, only a reservation records its use.
+Quota is promised to a job as soon as the job is admitted. Until the job is stored, only a reservation records its use.
 """
 
 from collections.abc import Callable, Iterator, Mapping

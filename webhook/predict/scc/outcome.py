@@ -70,7 +70,7 @@ def account_of(template: PodTemplate, namespace: str) -> str:
 
 
 def outcomes(job: MPIJob, ctx: Context) -> Mapping[str, Outcome]:
-    """By role. Roles with an unknown outcome are left out; on other clusters than OpenShift, all are unknown."""
+    """By role. Roles with an unknown outcome are left out; on clusters other than OpenShift, all are unknown."""
     return ctx.once(_outcomes, job)
 
 

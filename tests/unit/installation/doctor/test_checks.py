@@ -320,13 +320,13 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     ),
     "no right to list Jobs": (
         denied(Right("list", "batch", "jobs")),
-        {"right-missing": "the service may not list jobs.batch: they are unknown to rules"},
+        {"right-missing": "the service may not list jobs.batch: rules do not see them"},
     ),
     "no right to read a namespace": (
         denied(Right("get", "", "namespaces")),
         {
             "right-essential": "get namespaces: jobs in a namespace that is not cached yet get no verdict",
-            "right-missing": "get namespaces: they are unknown to rules",
+            "right-missing": "get namespaces: rules do not see them",
         },
     ),
     "a policy without a copy": (

@@ -27,7 +27,7 @@ CHECKS: Final[Mapping[str, Callable[[Facts], Iterator[Diagnosis]]]] = {
     "probe": hooks.probe,
 }
 """In the order of the report."""
-# A server of `serve --register` skips these checks, because it has no Deployment in the cluster.
+# These checks are skipped for a server of `serve --register`, because it has no Deployment in the cluster.
 INSTALLED: Final = frozenset({"replicas", "certificates", "rights"})
 
 

@@ -114,7 +114,7 @@ def _operators(facts: Facts) -> Iterator[Diagnosis]:
         number = _number(container)
         if program == "mpi-operator" and number and number < OPERATOR_FOR_KUEUE and any(facts.programs("kueue")):
             yield OPERATOR_OLD(
-                f"mpi-operator {_tag(container)} in {namespace} starts what Kueue has admitted on the wrong nodes",
+                f"mpi-operator {_tag(container)} in {namespace} starts jobs of Kueue on the wrong nodes",
                 fix="update mpi-operator to 0.8.0 or newer",
             )
 
