@@ -79,7 +79,7 @@ class World(AuditWorld):
     def __init__(self, cluster: KeptObjects, *, installed: tuple[bool, bool] = (True, True)) -> None:
         self.watches = [cluster.follow(kind) for kind in (REPORTS, POLICY_REPORTS)]
         for watch, exists in zip(self.watches, installed, strict=True):
-            watch.synced, watch._not_found, watch._refused = exists, not exists, not exists
+            watch.synced, watch._not_found, watch._denied = exists, not exists, not exists
         self.reports = Reports(api=paced(cluster), watches=self.watches)
         super().__init__(cluster, reports=self.reports)
 
@@ -240,7 +240,7 @@ async def test_reports_replace_policy_reports_when_they_are_installed_later(clus
     async with at_work(world.audit.run):
         await until(lambda: world.names("policyreports") == {"large"})
         first = world.watches[0]
-        first.synced, first._not_found, first._refused = True, False, False
+        first.synced, first._not_found, first._denied = True, False, False
         first.store.replace(first.store.contents())
         await until(lambda: world.names() == {"large"} and not world.names("policyreports"))
 
