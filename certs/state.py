@@ -121,7 +121,7 @@ def load(data: Mapping[str, bytes]) -> State:
         successor=successor,
         published_at=time("next-ca.published-at") if successor else None,
         old=tuple(certificate for certificate in (*old, *lost) if fingerprint(certificate) not in signing),
-        # A CA whose key is lost signed until now. The stored time belongs to CAs that retired earlier.
+        # If the key of a CA is lost, this CA signed until now. The stored time belongs to CAs that retired earlier.
         retired_at=None if lost else time("old-ca.retired-at"),
         damage=tuple(damage),
         key_removed=bool(removed),

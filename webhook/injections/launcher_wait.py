@@ -1,4 +1,4 @@
-"""The launcher starts when every worker's sshd answers, also in a queue: an init container waits for the workers.
+"""The launcher starts when every worker's sshd answers, also if the job was queued: an init container waits.
 
 mpirun does not wait for workers. If a worker has no address yet, ssh reports "Could not resolve hostname" and the
 launcher fails. The operator's `launcherCreationPolicy: WaitForWorkersReady` has no effect on jobs that are suspended or

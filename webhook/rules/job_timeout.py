@@ -167,7 +167,7 @@ def _limit(annotated: int | None, most: int | None) -> str:
     if annotated is not None:
         within = most is None or annotated <= most
         return (
-            f"Set it to {annotated}, as annotated." if within else "Set it to as many seconds as you annotate instead."
+            f"Set it to {annotated}, as annotated." if within else "Annotate a shorter time and write its seconds here."
         )
     return "Remove it, or set it to the seconds it may take." if most is None else f"Set it to {_allowed(most)}."
 

@@ -99,7 +99,7 @@ def _stated(pod: PodSpec, path: str, ctx: Context) -> Iterator[Violation]:
 
 
 def _offer(allowed: tuple[str, ...], exists: Exists) -> str | None:
-    """The allowed classes for a fix; empty if none may exist, None if every class is allowed."""
+    """The allowed classes for a fix. Empty if none of them exists; None if the policy allows every class."""
     if not allowed:
         return None
     names = [name for name in allowed if exists(name) is not False]

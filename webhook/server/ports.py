@@ -13,7 +13,7 @@ from webhook.server.limits import MAX_HANDSHAKE_SECONDS
 
 # Seconds for clients to complete the TLS shutdown after the last review.
 CLOSE_SECONDS = 1.0
-EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - only compared with
+EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared, never bound
 BACKLOG = 1024
 # Seconds for a client to read its last reply and end TLS.
 SHUTDOWN_SECONDS = 2.0
@@ -114,7 +114,7 @@ def listen(server: HttpServer, address: Address, context: SSLContext | None = No
 
 def _bound(host: str, port: int) -> socket.socket:
     if host in EVERY_ADDRESS:
-        # Both families: a pod may have only IPv6, or none.
+        # IPv4 and IPv6: a pod may have only one of them.
         if socket.has_dualstack_ipv6():
             listener = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG)
         else:

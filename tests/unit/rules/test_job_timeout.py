@@ -125,7 +125,7 @@ def test_notify_only_without_a_limit_is_rejected(without: Json) -> None:
     [
         (job(), "Set it to 604800 or less, or ask for an exemption."),
         (job(timeout="72h"), "Set it to 259200, as annotated."),
-        (job(timeout="9d"), "Set it to as many seconds as you annotate instead."),
+        (job(timeout="9d"), "Annotate a shorter time and write its seconds here."),
     ],
 )
 def test_update_that_removes_the_limit_is_rejected(without: Json, fix: str) -> None:

@@ -116,7 +116,7 @@ def evaluate(level: Level, version: Version, template: PodTemplate, *, newest: V
 
 @cache
 def checks(level: Level, version: Version) -> dict[str, Check]:
-    """By id: the checks of baseline, then the checks that restricted adds. `version` is at most NEWEST."""
+    """The checks by id: those of baseline, then those that only restricted has. `version` is at most NEWEST."""
     if level is Level.PRIVILEGED:
         return {}
     existing = [check for check in REGISTRY.values() if check.revision(version) is not None]
