@@ -154,7 +154,8 @@ class SchemaVerdict:
 
     def _of_pair(self, value: dict[str, Any], shape: Shape, path: str, field: str) -> dict[str, Any]:
         """The item of a list that is meant by `NAME: VALUE`; the value itself if its key may mean a field."""
-        [(name, each)] = (self._written(path, value) if field == "env" else value).items()
+        written = self._written(path, value) if field == "env" else value
+        [(name, each)] = (written if len(written) == 1 else value).items()  # an unusable field is only in the file
         item = pair(name, each, shape, field)
         if item is None or name in shape.fields or self._meant_name(name, each, {}, shape, path):
             return value

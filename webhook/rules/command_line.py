@@ -126,7 +126,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _call(call, job, ctx)
     for container in job.launcher.template.containers[:1] if job.launcher and not job.mpirun_calls else ():
         argv = shell.unwrapped(container.argv)
-        if container.command and (near := mpirun.NEAR_MPIRUN.search(shell.script(argv)[0] or argv[0])):
+        if container.command and argv and (near := mpirun.NEAR_MPIRUN.search(shell.script(argv)[0] or argv[0])):
             fix = f"Write {'mpiexec' if 'x' in near[1] else 'mpirun'}."
             if near[1] in mpirun.OF_SCHEDULERS:
                 fix = f"Write mpirun without its options. {_ranks('np', job, ctx)}"

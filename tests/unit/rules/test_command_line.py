@@ -123,6 +123,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c", "tar xf \\\n  mpirun\n./run"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 2 x > /log 2>&1"], None, "OpenMPI"),
         (["env", "A=B", "tini", "--", "mpirun", "-np", "2", "x"], None, "OpenMPI"),
+        (["env", "A=B"], None, "OpenMPI"),
         # Words with a blank that are not a command line.
         (["mpirun", "python", "t.py", "--launcher_args", "--a 1", "--prompt", "run x.py", "-"], None, "OpenMPI"),
         (["python", "-c", "import a; a.b()"], None, "OpenMPI"),
