@@ -97,7 +97,10 @@ _POINT_TO_POINT: Final = re.compile(r"osu_(?:latency|bi?bw)(?:_\w+)?")
 _GRID: Final = re.compile(r"--nprow[= ](\d{1,5}) --npcol[= ](\d{1,5})\b")
 _THREADS: Final = re.compile(r"-ntmpi [1-9]\d*")
 _SCHEDULERS: Final = ("alps", "lsf", "slurm", "tm")
-_OF_A_SCHEDULER: Final = re.compile(rf"--?mca plm ({'|'.join(_SCHEDULERS)})\b")
+_OF_OPERATOR: Final = mpirun.HOSTFILE.removesuffix("hostfile")
+_PARAMETER: Final = re.compile(r"--?\w*mca (\w+) (\S+)")
+# Parameters with the program that connects to workers, instead of ssh.
+_AGENTS: Final = frozenset(("orte_rsh_agent", "plm_rsh_agent", "plm_ssh_agent"))
 _PER_NODE: Final = re.compile(r"(--nproc[-_]per[-_]node)[= ](\d{1,5})\b")
 # Accelerators that have one device each. Neuron accelerators have several cores.
 _GPUS: Final = ("amd.com/gpu", "nvidia.com/gpu")
@@ -134,13 +137,29 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if job.launcher and any(call.program in _OF_EVERY_MPI and call.words for call in job.mpirun_calls):
         launcher = job.launcher.template.containers[0]
         for index, variable in enumerate(launcher.env or ()):
-            if variable.name in {"OMPI_MCA_plm", "PRTE_MCA_plm"} and variable.value in _SCHEDULERS:
+            prefix, _, parameter = (variable.name or "").partition("_MCA_")
+            if prefix in {"OMPI", "PRTE"} and (absent := _absent(parameter, variable.value or "", launcher)):
                 field = f"{replica_path(LAUNCHER)}.template.spec.containers[0].env[{index}]"
-                yield Violation(field, f"a pod has no {variable.value}", "Remove it.", advisory=True)
+                yield Violation(field, f"a pod has no {absent}", "Remove it.", advisory=True)
         has = _mpi_of(launcher)
         if has and has != job.spec.mpi_implementation:
             fault = f"the image has mpirun of {has}, which finds no workers then"
             yield Violation("spec.mpiImplementation", fault, f"Set it to {has}.", advisory=True)
+
+
+def _absent(parameter: str, value: str, launcher: Container) -> str:
+    """The program in an MCA parameter that mpirun needs and that the launcher lacks; empty if there is none.
+
+    `/etc/mpi` has the operator's files only. The operators of v1 had an agent there.
+    """
+    agent = parameter in _AGENTS and value.partition(" ")[0]
+    if (
+        agent
+        and agent.startswith(_OF_OPERATOR)
+        and agent not in [each.mount_path for each in launcher.volume_mounts or ()]
+    ):
+        return shortened(agent)
+    return value if parameter == "plm" and value in _SCHEDULERS else ""
 
 
 def _mpi_of(container: Container) -> str:
@@ -336,8 +355,10 @@ def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> 
         yield "--nprow", fault, f"Write --nprow {rows} --npcol {ranks // rows}."
     if program.startswith("gmx_mpi") and (threads := _THREADS.search(text)):
         yield "-ntmpi", "only GROMACS without MPI has -ntmpi", f"Remove {threads[0]}."
-    if call.options and (daemons := _OF_A_SCHEDULER.search(text)):
-        yield daemons[0].split()[0], f"a pod has no {daemons[1]}", f"Remove {daemons[0]}."
+    launcher = job.launcher.template.containers[0] if job.launcher else Container()
+    for parameter in _PARAMETER.finditer(text) if call.options else ():
+        if absent := _absent(*parameter.groups(), launcher):
+            yield parameter[0].split()[0], f"a pod has no {absent}", f"Remove {parameter[0].partition(' /')[0]}."
     gpus = devices.of_pod(job.worker.template, _GPUS, ctx).exact if job.worker and mpirun.starter(call) else 0
     if gpus and (processes := _PER_NODE.search(text)) and int(processes[2]) > gpus:
         fault = f"{processes[2]} processes for {gpus} GPU{'s' if gpus > 1 else ''} of a worker"

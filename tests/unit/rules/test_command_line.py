@@ -713,6 +713,11 @@ GPUS = {f"{WORKER}.resources": {"limits": {"nvidia.com/gpu": 4}}}
         ),
         ("mpirun --mca plm slurm -np 8 x", "a pod has no slurm", "Remove --mca plm slurm."),
         (
+            "mpirun -np 8 -mca btl self -mca plm_rsh_agent /etc/mpi/kubexec.sh x",
+            "a pod has no /etc/mpi/kubexec.sh",
+            "Remove -mca plm_rsh_agent.",
+        ),
+        (
             "mpirun -np 2 -N 1 torchrun --nproc_per_node=8 t.py",
             "8 processes for 4 GPUs of a worker",
             "Write --nproc_per_node=4.",
@@ -738,6 +743,7 @@ def test_arguments_with_which_the_program_fails_are_reported(command: str, fault
         "mpirun -np 8 ./hpl.sh --nprow 2 --npcol 4",
         "mpirun --mca plm rsh -np 8 x",
         "mpirun --mca plm ^slurm -np 8 x",
+        "mpirun --mca plm_rsh_agent /opt/agent.sh -np 8 x",
         "mpirun -np 2 torchrun --nproc-per-node 4 t.py",
         "mpirun -np 2 torchrun --nproc-per-node gpu t.py",
         "mpirun -np 2 python t.py --nproc-per-node 8",
@@ -747,11 +753,27 @@ def test_arguments_that_the_program_may_have_are_accepted(command: str) -> None:
     assert violations(ID, {f"{LAUNCHER}.command": command.split()} | GPUS) == []
 
 
-def test_variable_for_the_daemons_of_a_scheduler_is_reported() -> None:
-    changes = {f"{LAUNCHER}.command": ["mpirun", "-np", "8", "x"]}
-    for value, expected in (("slurm", [f"(advice) {WHERE}.env[0]: a pod has no slurm"]), ("rsh", [])):
-        env = [{"name": "OMPI_MCA_plm", "value": value}]
-        assert found(violations(ID, changes | {f"{LAUNCHER}.env": env})) == expected
+@pytest.mark.parametrize(
+    ("name", "value", "absent"),
+    [
+        ("OMPI_MCA_plm", "slurm", "slurm"),
+        ("OMPI_MCA_plm", "rsh", ""),
+        ("OMPI_MCA_plm_rsh_agent", "/etc/mpi/kubexec.sh", "/etc/mpi/kubexec.sh"),
+        ("OMPI_MCA_orte_rsh_agent", "/etc/mpi/kubexec.sh -v", "/etc/mpi/kubexec.sh"),
+        ("PRTE_MCA_plm_ssh_agent", "/etc/mpi/kubexec.sh", "/etc/mpi/kubexec.sh"),
+        ("OMPI_MCA_plm_rsh_agent", "/etc/mpi/mounted.sh", ""),
+        ("OMPI_MCA_plm_rsh_agent", "ssh", ""),
+        ("AGENT", "/etc/mpi/kubexec.sh", ""),
+    ],
+)
+def test_variable_for_a_program_that_no_pod_has_is_reported(name: str, value: str, absent: str) -> None:
+    changes = {
+        f"{LAUNCHER}.command": ["mpirun", "-np", "8", "x"],
+        f"{LAUNCHER}.env": [{"name": name, "value": value}],
+        f"{LAUNCHER}.volumeMounts": [{"name": "agent", "mountPath": "/etc/mpi/mounted.sh", "subPath": "agent"}],
+    }
+    expected = [f"(advice) {WHERE}.env[0]: a pod has no {absent}"] if absent else []
+    assert found(violations(ID, changes)) == expected
 
 
 def test_processes_are_not_compared_with_accelerators_of_several_cores() -> None:
