@@ -152,12 +152,8 @@ def _absent(parameter: str, value: str, launcher: Container) -> str:
 
     `/etc/mpi` has the operator's files only. The operators of v1 had an agent there.
     """
-    agent = parameter in _AGENTS and value.partition(" ")[0]
-    if (
-        agent
-        and agent.startswith(_OF_OPERATOR)
-        and agent not in [each.mount_path for each in launcher.volume_mounts or ()]
-    ):
+    agent, own = value.partition(" ")[0], [mount.mount_path for mount in launcher.volume_mounts or ()]
+    if parameter in _AGENTS and agent.startswith(_OF_OPERATOR) and agent not in own:
         return shortened(agent)
     return value if parameter == "plm" and value in _SCHEDULERS else ""
 

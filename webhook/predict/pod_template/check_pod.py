@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator
+from webhook.api.mpijob import WORKER
 from webhook.api.pod import PodTemplate, Volume
 from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.check_containers import (
@@ -15,6 +16,7 @@ from webhook.predict.pod_template.check_containers import (
     check_handlers,
     check_no_handlers,
     check_pod_security,
+    check_probes_of_sshd,
     check_users,
 )
 from webhook.predict.pod_template.check_resources import check_huge_pages, check_pod_resources
@@ -61,6 +63,9 @@ def check_template(template: model.Template, role: Role, faults: Faults, without
         role.of_all_roles,
     )
     _containers(spec, path, pod, faults)
+    sidecars = [each for each in spec.init_containers or () if each.restart_policy == "Always"]
+    if role.name == WORKER and len(spec.containers or ()) == 1 and not sidecars and not spec.host_network:
+        check_probes_of_sshd(spec.containers[0], f"{path}.containers[0]", faults)
     if spec.resources is not None:
         check_pod_resources(spec, path, faults)
     if spec.overhead and not spec.runtime_class_name:
