@@ -2,9 +2,9 @@
 
 No shell reads a container's `command`. With `command: ["mpirun -np 4 train"]` the node looks for a program with this
 whole text as its name. With `["mpirun", "-np 4", "train"]` mpirun rejects the word `-np 4`. `cd`, `export`, `A=B` in
-front of a program, `&&`, `|`, `>` and `$NP` have no effect. A shell without `-c` reads a command line as the name of a
-file. With `["bash", "-c", "mpirun", "-np", "4", "train"]` bash runs `mpirun` alone: only the word after `-c` is the
-script. A script that ends with `&` ends at once, and its container too.
+front of a program, `&&`, `|`, `>` and `$NP` have no effect. A shell without `-c` reads a command line, or `mpirun`, as
+the name of a script. With `["bash", "-c", "mpirun", "-np", "4", "train"]` bash runs `mpirun` alone: only the word after `-c` is
+the script. A script that ends with `&` ends at once, and its container too.
 
 `$NP` in a script is empty if neither the script nor `env` sets it. Kubernetes replaces `$(NP)` by a variable of the
 container. Without this variable a shell runs a program `NP`.
@@ -172,7 +172,7 @@ def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
             argv = shell.unwrapped(container.argv)
             program = argv[0].rpartition("/")[2] if argv else ""
             script, rest = shell.script(argv) if program in shell.SHELLS else ("", ())
-            first = _program(container, argv, program, script, rest)
+            first = _program(container, argv, script, rest, job)
             if first is None and kind == "containers":
                 first = _ssh(container, job)
             substituted = _substituted(container, script, role, job, ctx) if "$(" in script else ()
@@ -181,10 +181,9 @@ def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
                 yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
 
 
-def _program(
-    container: Container, argv: Sequence[str], program: str, script: str, rest: Sequence[str]
-) -> _Fault | None:
+def _program(container: Container, argv: Sequence[str], script: str, rest: Sequence[str], job: MPIJob) -> _Fault | None:
     """`rest`: the words after the script."""
+    program = argv[0].rpartition("/")[2] if argv else ""
     command = shell.unwrapped(container.command or ()) or ("",)
     if command[0] and command[0].split() != [command[0]]:
         short = len(command[0]) <= (MAX_SPLIT_CHARACTERS if container.args else MAX_SHOWN_WORDS_CHARACTERS)
@@ -197,9 +196,12 @@ def _program(
             fix = f'Write the words from "{inner}" on as one text after "bash", "-c".'
         fix = "Remove the &." if word == "&" == argv[-1] else fix
         return ("command", f'"{shortened(word, 20)}" needs a shell', fix) if word else None
-    if not script and (file := mpirun.taken_for_a_file(argv)):
+    if not script and (file := mpirun.taken_for_a_file(argv, job.spec.mpi_implementation)):
         field = "command" if file in command else "args"
-        return field, f"{program} takes the command line for a file", 'Put "-c" before it.'
+        what, fix = "the command line for a file", 'Put "-c" before it.'
+        if " " not in file:
+            what, fix = f"{shortened(file)} for a script", f"Start it without {program}."
+        return field, f"{program} takes {what}", fix
     text = script.rstrip()
     if text.endswith("&") and re.search(r"(?<!&)&\s*\Z", shell.plain(text)) and "sshd" not in sshd.text(container):
         return _field(container, "&"), "the last command goes to the background and the container ends", "Remove the &."

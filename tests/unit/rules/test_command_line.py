@@ -66,6 +66,8 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c"], ["mpirun -np 4 train"], "OpenMPI"),
         (["bash", "-o", "pipefail", "-c", "mpirun -np 4 train"], None, "OpenMPI"),
         (["bash", "/run.sh", "mpirun -np 4 train"], None, "OpenMPI"),
+        (["bash", "/run.sh", "mpirun", "-np", "4", "train"], None, "OpenMPI"),
+        (["bash", "mpirun", "-np", "4", "train"], None, "Intel"),  # a script
         (["bash", "/my scripts/run.sh"], None, "OpenMPI"),
         (None, ["mpirun -np 4 train"], "OpenMPI"),  # the image's entry point reads the word
         (["/entrypoint.sh", "mpirun -np 4 train"], None, "OpenMPI"),
@@ -550,6 +552,20 @@ def test_every_container_is_checked() -> None:
     result = violations(ID, {f"{WORKER}.command": ["/usr/sbin/sshd -De"], "Worker.template.spec.initContainers": [one]})
     path = "spec.mpiReplicaSpecs[Worker].template.spec"
     assert [each.path for each in result] == [f"{path}.containers[0].command", f"{path}.initContainers[0].command"]
+
+
+@pytest.mark.parametrize(
+    ("command", "args", "field", "file"),
+    [
+        (["/bin/bash"], ["mpirun", "-np", "4", "train"], "args", "mpirun"),
+        (["sh", "-e", "/opt/bin/mpiexec", "train"], None, "command", "/opt/bin/mpiexec"),
+    ],
+)
+def test_mpirun_as_the_script_of_a_shell_is_reported(command: list[str], args: Any, field: str, file: str) -> None:
+    violation = only(command, args)
+    shell = command[0].rpartition("/")[2]
+    assert found([violation]) == [f"(advice) {WHERE}.{field}: {shell} takes {file} for a script"]
+    assert violation.fix == f"Start it without {shell}."
 
 
 @pytest.mark.parametrize(
