@@ -3,8 +3,8 @@
 No shell reads a container's `command`. With `command: ["mpirun -np 4 train"]` the node looks for a program with this
 whole text as its name. With `["mpirun", "-np 4", "train"]` mpirun rejects the word `-np 4`. `cd`, `export`, `A=B` in
 front of a program, `&&`, `|`, `>` and `$NP` have no effect. A shell without `-c` reads a command line, or `mpirun`, as
-the name of a script. With `["bash", "-c", "mpirun", "-np", "4", "train"]` bash runs `mpirun` alone: only the word after `-c` is
-the script. A script that ends with `&` ends at once, and its container too.
+the name of a script. With `["bash", "-c", "mpirun", "-np", "4", "train"]` bash runs `mpirun` alone: only the
+word after `-c` is the script. A script that ends with `&` ends at once, and its container too.
 
 `$NP` in a script is empty if neither the script nor `env` sets it. Kubernetes replaces `$(NP)` by a variable of the
 container. Without this variable a shell runs a program `NP`.

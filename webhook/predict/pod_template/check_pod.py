@@ -1,7 +1,7 @@
 """The API server's checks of a whole template: metadata, containers, placement, node and network."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -23,6 +23,7 @@ from webhook.predict.pod_template.check_resources import check_huge_pages, check
 from webhook.predict.pod_template.check_volumes import check_volumes
 from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels, check_requirement, check_selector
+from webhook.predict.scheduler import satisfies
 
 # Other spellings of architectures, each with Go's spelling. The labels of nodes have Go's spelling.
 _ARCHITECTURES: Final = {"x86_64": "amd64", "x86-64": "amd64", "aarch64": "arm64"}
@@ -94,6 +95,7 @@ def _placement(spec: model.PodSpec, path: str, faults: Faults) -> None:
     check_tolerations(spec.tolerations or [], f"{path}.tolerations", faults)
     if spec.affinity is not None:
         check_affinity(spec.affinity, f"{path}.affinity", faults)
+        _contradictions(spec.affinity.node_affinity, selector, f"{path}.affinity.nodeAffinity.{_REQUIRED}", faults)
     check_spread(spec.topology_spread_constraints or [], f"{path}.topologySpreadConstraints", faults)
 
 
@@ -298,6 +300,27 @@ def _nodes(affinity: model.NodeAffinity, path: str, faults: Faults) -> None:
     for index, preferred in enumerate(affinity.preferred_during_scheduling_ignored_during_execution or ()):
         if preferred.preference is not None:
             _node_term(preferred.preference, f"{path}.{_PREFERRED}[{index}].preference", faults, preferred=True)
+
+
+def _contradictions(
+    affinity: model.NodeAffinity | None, selector: Mapping[str, str | None], path: str, faults: Faults
+) -> None:
+    """Every required term has conditions on a label that no single value meets, or that the node selector excludes."""
+    required = affinity and affinity.required_during_scheduling_ignored_during_execution
+    keys = [_unmet(term.match_expressions or (), selector) for term in required.node_selector_terms] if required else []
+    for index, key in enumerate(keys if all(keys) else ()):
+        fault, fix = f"no node can meet all conditions on {shown(key)}", "Remove one of them."
+        faults.add(f"{path}.nodeSelectorTerms[{index}]", fault, fix, advisory=True)
+
+
+def _unmet(conditions: Sequence[model.NodeRequirement], selector: Mapping[str, str | None]) -> str:
+    for key in dict.fromkeys(condition.key for condition in conditions):
+        same = [each for each in conditions if each.key == key and (each.operator != "In" or each.values)]
+        allowed = [value for each in same if each.operator == "In" for value in each.values or ()]
+        chosen = [value for value in (selector.get(key),) if value] or allowed
+        if chosen and not any(all(satisfies({key: value}, each) for each in same) for value in chosen):
+            return key
+    return ""
 
 
 def _node_term(term: model.NodeTerm, path: str, faults: Faults, *, preferred: bool = False) -> None:
