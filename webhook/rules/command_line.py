@@ -175,6 +175,8 @@ def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
             first = _program(container, argv, script, rest, job)
             if first is None and kind == "containers":
                 first = _ssh(container, job)
+            if kind == "containers" and index == 0 and container.command and argv:
+                yield from _executable((script or argv[0]).lstrip().partition(" ")[0], replica.template, path)
             substituted = _substituted(container, script, role, job, ctx) if "$(" in script else ()
             others = (*_misused(container), *substituted)
             for field, fault, fix in others if first is None else (first, *others):
@@ -375,12 +377,17 @@ def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:
             path = f"{replica_path(WORKER)}.template.spec.containers[0].volumeMounts"
             fault = f"{shortened(program, MAX_SHOWN_WORDS_CHARACTERS)} is mounted only in the launcher"
             yield Violation(path, fault, "Mount it here too.", advisory=True)
-        source = sides[0].config_map if sides[0] else None
-        mode = source.default_mode if source and program == call.started and not source.items else 0o777
-        if mode is None or (isinstance(mode, int) and not mode & 0o111):
-            path = f"{replica_path(WORKER)}.template.spec.volumes"
-            fault = f"{shortened(program, MAX_SHOWN_WORDS_CHARACTERS)} is not executable"
-            yield Violation(path, fault, "Set configMap.defaultMode to 0755.", advisory=True)
+        if program == call.started:
+            yield from _executable(program, worker, replica_path(WORKER))
+
+
+def _executable(program: str, template: PodTemplate, path: str) -> Iterator[Violation]:
+    volume = _volume_of(program, template)
+    source = volume.config_map if volume else None
+    mode = source.default_mode if source and not source.items else 0o777
+    if mode is None or (isinstance(mode, int) and not mode & 0o111):
+        fault = f"{shortened(program, MAX_SHOWN_WORDS_CHARACTERS)} is not executable"
+        yield Violation(f"{path}.template.spec.volumes", fault, "Set configMap.defaultMode to 0755.", advisory=True)
 
 
 def _volume_of(file: str, template: PodTemplate) -> Volume | None:

@@ -538,6 +538,23 @@ def test_program_in_a_volume_is_executable_on_the_workers(command: str, volume: 
     assert found(violations(ID, {f"{LAUNCHER}.command": command.split(), **volume})) == expected
 
 
+@pytest.mark.parametrize(
+    ("command", "executable"),
+    [
+        (["/v/run.sh"], False),
+        (["tini", "--", "/v/run.sh", "-x"], False),
+        (["bash", "-c", "/v/run.sh train"], False),
+        (["bash", "/v/run.sh"], True),
+        (["bash", "-c", ". /v/run.sh"], True),
+    ],
+)
+def test_command_in_a_config_map_is_executable(command: list[str], executable: bool) -> None:
+    expected = [] if executable else [NOT_EXECUTABLE.replace("Worker", "Launcher")]
+    assert found(violations(ID, of_volume("Launcher", **SCRIPT) | {f"{LAUNCHER}.command": command})) == expected
+    mode = {"configMap": {"name": "v", "defaultMode": 0o755}}
+    assert violations(ID, of_volume("Launcher", **mode) | {f"{LAUNCHER}.command": command}) == []
+
+
 def test_launcher_without_a_container_is_left_to_the_rule_upstream_contract() -> None:
     assert violations(ID, {"Launcher.template": {}}) == []
 
