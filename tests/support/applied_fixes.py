@@ -247,6 +247,10 @@ _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]
     (r"Start it with mpirun", _edited(lambda words, _: ["mpirun", *words])),
     (r"Run (/\S+ -\w+) instead", _edited(lambda _, program: program.split())),
     (r"Add (&& .*)\.$", _edited(lambda words, more: [*words[:-1], f"{words[-1]} {more}"])),
+    (
+        r"Write \| instead of >",
+        _edited(lambda words, _: [re.sub(r" (?=(?:cd|export|mpirun) )", "\n", w) for w in words]),
+    ),
     (r"Remove the &", _edited(lambda words, _: [*words[:-1], words[-1].rstrip("& ")])),
     (r"(?:Use|Write)(?: --hostfile)? (/etc/mpi/hostfile)(?: instead)?\.$", _hostfile),
     (r"Replace (-\w+) by (-\w+)\.$", _replaced),

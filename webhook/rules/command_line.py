@@ -3,8 +3,9 @@
 No shell reads a container's `command`. With `command: ["mpirun -np 4 train"]` the node looks for a program with this
 whole text as its name. With `["mpirun", "-np 4", "train"]` mpirun rejects the word `-np 4`. `cd`, `export`, `A=B` in
 front of a program, `&&`, `|`, `>` and `$NP` have no effect. A shell without `-c` reads a command line, or `mpirun`, as
-the name of a script. With `["bash", "-c", "mpirun", "-np", "4", "train"]` bash runs `mpirun` alone: only the
-word after `-c` is the script. A script that ends with `&` ends at once, and its container too.
+the name of a script. With `["bash", "-c", "mpirun", "-np", "4", "train"]` bash runs `mpirun` alone: only the word after
+`-c` is the script. YAML joins the lines of a script after `>`, and `cd /work mpirun` starts no mpirun. A script that
+ends with `&` ends at once, and its container too.
 
 `$NP` in a script is empty if neither the script nor `env` sets it. Kubernetes replaces `$(NP)` by a variable of the
 container. Without this variable a shell runs a program `NP`.
@@ -109,6 +110,11 @@ _DEBUGS: Final = re.compile(r"\s(-[46Deqr]*d\w*)")
 _RUNS_SCRIPTS: Final = re.compile(r"python[\d.]*|accelerate|deepspeed|torchrun")
 # A script with arguments, or an option with its value.
 _WITH_ARGUMENTS: Final = re.compile(r"(?:\S+\.py|--?\w[\w-]*)(?: \S+)+")
+# Commands without an end between them, as after `>` in YAML, which joins lines.
+_JOINED: Final = re.compile(
+    r"(?:\A|[;&|])\s*+(?:set -[^\s;&|]+(?: pipefail)?|cd [^\s;&|]+|export [A-Za-z_]\w*=[^\s;&|]*)"
+    r" (?:cd|export|mpiexec|mpirun|set|source) "
+)
 # Usual values for `$0` of a script.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
@@ -178,7 +184,7 @@ def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
             if kind == "containers" and index == 0 and container.command and argv:
                 yield from _executable((script or argv[0]).lstrip().partition(" ")[0], replica.template, path)
             substituted = _substituted(container, script, role, job, ctx) if "$(" in script else ()
-            others = (*_misused(container), *substituted)
+            others = (*_misused(container), *_joined(container, script), *substituted)
             for field, fault, fix in others if first is None else (first, *others):
                 yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
 
@@ -213,6 +219,12 @@ def _program(container: Container, argv: Sequence[str], script: str, rest: Seque
         of_command = len(rest) == 1 and rest[0].partition(" ")[0].rpartition("/")[2] in _PROGRAMS
         return field, fault, "Join it to the text by &&." if of_command else "Add it to the text after -c."
     return None
+
+
+def _joined(container: Container, script: str) -> Iterator[_Fault]:
+    if "\n" not in script.strip() and (joined := _JOINED.search(script)):
+        fix = "Write | instead of >, or && between them."
+        yield _field(container, joined[0]), "several commands became one", fix
 
 
 def _misused(container: Container) -> Iterator[_Fault]:

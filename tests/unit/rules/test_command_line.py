@@ -539,6 +539,23 @@ def test_program_in_a_volume_is_executable_on_the_workers(command: str, volume: 
 
 
 @pytest.mark.parametrize(
+    ("script", "joined"),
+    [
+        ("set -e export NCCL_DEBUG=INFO cd /work mpirun -np 4 python train.py\n", True),
+        ("set -euo pipefail cd /work && mpirun -np 4 train", True),
+        ("cd /work mpirun -np 4 train", True),
+        ("sleep 5; export A=B mpirun -np 4 train", True),
+        ("set -e; export A=B C=D; cd /work && mpirun -np 4 train", False),
+        ("set -e\ncd /work\nmpirun -np 4 train", False),
+        ("cd /work; mpirun -np 4 train", False),
+    ],
+)
+def test_commands_whose_line_ends_are_lost_are_reported(script: str, joined: bool) -> None:
+    expected = [f"(advice) {WHERE}.command: several commands became one"] if joined else []
+    assert found(check(["bash", "-c", script])) == expected
+
+
+@pytest.mark.parametrize(
     ("command", "executable"),
     [
         (["/v/run.sh"], False),
