@@ -132,7 +132,9 @@ class SchemaVerdict:
             return self._of_pair(value, shape, path, field) if isinstance(value, dict) and len(value) == 1 else value
         expected = TYPES[shape.type][1]
         given = _shown(value) if isinstance(value, int | float) else _KINDS.get(type(value), "empty")
-        of_texts = field == "env" or "string" in {shape.type, shape.values and shape.values.type}
+        of_texts = value is not None and (
+            field == "env" or "string" in {shape.type, shape.values and shape.values.type}
+        )
         written = self._written(path, value) if of_texts else value
         right = written if is_of(written, shape.type) else meant(written, shape, field)
         if shape.type == "integer" and isinstance(value, str) and "econds" not in field:

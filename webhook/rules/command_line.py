@@ -335,6 +335,8 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fault = f"{call.program}{f' of {implementation}' if of_every else ''} has no {shortened(', '.join(foreign))}"
         fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove {those}."
         if not may_be_wrong:
+            mca = all(word.endswith("mca") for word in foreign)
+            those = ", ".join(each[0] for each in _PARAMETER.finditer(" ".join(call.words))) if mca else those
             fix = f"Remove {those}." if spoken is mpirun.dialect("", implementation) else "Write mpirun."
         place = "spec.mpiImplementation" if may_be_wrong else _place(launcher, call.program)
         yield Violation(place, fault, fix, advisory=True)

@@ -341,6 +341,25 @@ def test_packaged_schema_is_from_mpi_operator_0_8_0() -> None:
     "row",
     [
         ("first.env: [{name: A, valueFrom: 5}]", "first.env[0].valueFrom: Remove it, or write a mapping."),
+        ("first.command: [a, null]", "first.command[1]: Remove it, or write text."),
+        (
+            "first.env: [{name: A, valueFrom: {secretKeyRef: s/k}}]",
+            'first.env[0].valueFrom.secretKeyRef: Write {"name": "s", "key": "k"}.',
+        ),
+        (
+            "first.env: [{name: A, valueFrom: {fieldRef: status.podIP}}]",
+            'first.env[0].valueFrom.fieldRef: Write {"fieldPath": "status.podIP"}.',
+        ),
+        (
+            "first.securityContext: {seccompProfile: RuntimeDefault}",
+            'first.securityContext.seccompProfile: Write {"type": "RuntimeDefault"}.',
+        ),
+        (
+            "pod.topologySpreadConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotSchedule, "
+            "labelSelector: {app: x}}]",
+            "pod.topologySpreadConstraints[0].labelSelector.app: Move it to "
+            f"{POD}.topologySpreadConstraints[0].labelSelector.matchLabels[app].",
+        ),
         ("first.env: [A=b=c]", 'first.env[0]: Write {"name": "A", "value": "b=c"}.'),
         ("first.env: [{A: 1}]", 'first.env[0]: Write {"name": "A", "value": "1"}.'),
         ("pod.imagePullSecrets: s", 'pod.imagePullSecrets: Write [{"name": "s"}].'),

@@ -737,14 +737,18 @@ def test_option_that_the_command_or_its_program_may_have_is_accepted(command: st
     assert check(command.split(), None, implementation) == []
 
 
-def test_option_that_the_mpi_of_the_image_lacks_is_to_be_removed() -> None:
+@pytest.mark.parametrize(
+    ("option", "fix"), [("-x A", "Remove that."), ("--mca btl_tcp_if_include eth0", None), ("-mca a b --mca c d", None)]
+)
+def test_option_that_the_mpi_of_the_image_lacks_is_to_be_removed(option: str, fix: str | None) -> None:
     changes = {
         "spec.mpiImplementation": "Intel",
         f"{LAUNCHER}.image": "intel/oneapi-hpckit:2024.2",
-        f"{LAUNCHER}.command": ["mpirun", "-np", "2", "-x", "A", "x"],
+        f"{LAUNCHER}.command": ["mpirun", "-np", "2", *option.split(), "x"],
     }
     (violation,) = violations(ID, changes)
-    assert (violation.path, violation.fix) == (f"{WHERE}.command", "Remove that.")
+    fix = fix or f"Remove {option.replace(' --', ', --')}."
+    assert (violation.path, violation.fix) == (f"{WHERE}.command", fix)
 
 
 GPUS = {f"{WORKER}.resources": {"limits": {"nvidia.com/gpu": 4}}}

@@ -94,8 +94,7 @@ def _placement(spec: model.PodSpec, path: str, faults: Faults) -> None:
             faults.add(where, "is a resource, not the label of a node", fix, advisory=True)
     check_tolerations(spec.tolerations or [], f"{path}.tolerations", faults)
     if spec.affinity is not None:
-        check_affinity(spec.affinity, f"{path}.affinity", faults)
-        _contradictions(spec.affinity.node_affinity, selector, f"{path}.affinity.nodeAffinity.{_REQUIRED}", faults)
+        check_affinity(spec.affinity, selector, f"{path}.affinity", faults)
     check_spread(spec.topology_spread_constraints or [], f"{path}.topologySpreadConstraints", faults)
 
 
@@ -284,36 +283,31 @@ def check_tolerations(tolerations: list[model.Toleration], path: str, faults: Fa
             faults.add(f"{where}.effect", fault, "Write NoExecute, or remove tolerationSeconds.")
 
 
-def check_affinity(affinity: model.Affinity, path: str, faults: Faults) -> None:
+def check_affinity(affinity: model.Affinity, selector: Mapping[str, str | None], path: str, faults: Faults) -> None:
     if affinity.node_affinity is not None:
-        _nodes(affinity.node_affinity, f"{path}.nodeAffinity", faults)
+        _nodes(affinity.node_affinity, selector, f"{path}.nodeAffinity", faults)
     if affinity.pod_affinity is not None:
         _pods(affinity.pod_affinity, f"{path}.podAffinity", faults)
     if affinity.pod_anti_affinity is not None:
         _pods(affinity.pod_anti_affinity, f"{path}.podAntiAffinity", faults)
 
 
-def _nodes(affinity: model.NodeAffinity, path: str, faults: Faults) -> None:
+def _nodes(affinity: model.NodeAffinity, selector: Mapping[str, str | None], path: str, faults: Faults) -> None:
     if (required := affinity.required_during_scheduling_ignored_during_execution) is not None:
+        keys = [_unmet(term.match_expressions or (), selector) for term in required.node_selector_terms]
         for index, term in enumerate(required.node_selector_terms):
-            _node_term(term, f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}]", faults)
+            where = f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}]"
+            _node_term(term, where, faults)
+            if all(keys):
+                fault, fix = f"no node can meet all conditions on {shown(keys[index])}", "Remove one of them."
+                faults.add(where, fault, fix, advisory=True)
     for index, preferred in enumerate(affinity.preferred_during_scheduling_ignored_during_execution or ()):
         if preferred.preference is not None:
             _node_term(preferred.preference, f"{path}.{_PREFERRED}[{index}].preference", faults, preferred=True)
 
 
-def _contradictions(
-    affinity: model.NodeAffinity | None, selector: Mapping[str, str | None], path: str, faults: Faults
-) -> None:
-    """Every required term has conditions on a label that no single value meets, or that the node selector excludes."""
-    required = affinity and affinity.required_during_scheduling_ignored_during_execution
-    keys = [_unmet(term.match_expressions or (), selector) for term in required.node_selector_terms] if required else []
-    for index, key in enumerate(keys if all(keys) else ()):
-        fault, fix = f"no node can meet all conditions on {shown(key)}", "Remove one of them."
-        faults.add(f"{path}.nodeSelectorTerms[{index}]", fault, fix, advisory=True)
-
-
 def _unmet(conditions: Sequence[model.NodeRequirement], selector: Mapping[str, str | None]) -> str:
+    """A label of which no value meets the conditions and the node selector; empty if there is none."""
     for key in dict.fromkeys(condition.key for condition in conditions):
         same = [each for each in conditions if each.key == key and (each.operator != "In" or each.values)]
         allowed = [value for each in same if each.operator == "In" for value in each.values or ()]
