@@ -371,7 +371,7 @@ def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> 
         yield "-ntmpi", "only GROMACS without MPI has -ntmpi", f"Remove {threads[0]}."
     launcher = job.launcher.template.containers[0] if job.launcher else Container()
     for parameter in _PARAMETER.finditer(text) if call.options else ():
-        if absent := _absent(*parameter.groups(), launcher):
+        if absent := _absent(parameter[1], parameter[2], launcher):
             yield parameter[0].split()[0], f"a pod has no {absent}", f"Remove {parameter[0].partition(' /')[0]}."
     gpus = devices.of_pod(job.worker.template, _GPUS, ctx).exact if job.worker and mpirun.starter(call) else 0
     if gpus and (processes := _PER_NODE.search(text)) and int(processes[2]) > gpus:

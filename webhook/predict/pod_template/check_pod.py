@@ -65,8 +65,9 @@ def check_template(template: model.Template, role: Role, faults: Faults, without
     )
     _containers(spec, path, pod, faults)
     sidecars = [each for each in spec.init_containers or () if each.restart_policy == "Always"]
-    if role.name == WORKER and len(spec.containers or ()) == 1 and not sidecars and not spec.host_network:
-        check_probes_of_sshd(spec.containers[0], f"{path}.containers[0]", faults)
+    containers = spec.containers or []
+    if role.name == WORKER and len(containers) == 1 and not sidecars and not spec.host_network:
+        check_probes_of_sshd(containers[0], f"{path}.containers[0]", faults)
     if spec.resources is not None:
         check_pod_resources(spec, path, faults)
     if spec.overhead and not spec.runtime_class_name:
