@@ -31,11 +31,12 @@ of ranks. `-np 0` means a rank for each slot with Open MPI, and is an error with
 Some arguments make the program fail. The point-to-point tests of OSU, such as `osu_latency`, need exactly two ranks.
 `--nprow` times `--npcol` of HPL cannot exceed the number of ranks. `torchrun --nproc_per_node` cannot exceed the GPUs
 of a worker. Only GROMACS without MPI has `-ntmpi`. `--mca plm slurm` needs Slurm, which no pod has.
+`plm_rsh_agent` with `/etc/mpi/kubexec.sh` needs a file of the operator's v1.
 
 The program that mpirun starts, or its script, must not be in a volume that only the launcher mounts. A program in a
-ConfigMap must be executable. `sshd -d` ends after one connection. A pod cannot run `docker` or `singularity`, and has
-no variables of Slurm or PBS. If `--epochs 3` is one word of the command, Python, deepspeed and torchrun get it as one
-argument.
+ConfigMap must be executable, also as the container's command. `sshd -d` ends after one connection. A pod cannot run
+`docker` or `singularity`, and has no variables of Slurm or PBS. If `--epochs 3` is one word of the command, Python,
+deepspeed and torchrun get it as one argument.
 
 The job is rejected if the launcher's command is an `mpirun` of Open MPI with a negative number, or with an option and
 its value in one word. Other faults are warnings, because the image is unknown.
