@@ -76,10 +76,7 @@ def starts(container: Container) -> bool:
 
 
 def listened(container: Container) -> Sequence[int] | None:
-    """The ports in the options of a container that runs only sshd; None if the container may run other programs.
-
-    The operator starts sshd in a worker without a command.
-    """
+    """The ports in the options of a container that runs only sshd, as without a command; None if it may run more."""
     argv = shell.unwrapped(container.argv)
     by_name = container.command and argv and argv[0].rpartition("/")[2] == "sshd"
     return [*map(int, _OPTION.findall(text(container)))] if by_name or not container.argv else None

@@ -224,8 +224,7 @@ def _program(container: Container, argv: Sequence[str], script: str, rest: Seque
 
 def _joined(container: Container, script: str) -> Iterator[_Fault]:
     if "\n" not in script.strip() and (joined := _JOINED.search(script)):
-        fix = "Write | instead of >, or && between them."
-        yield _field(container, joined[0]), "several commands became one", fix
+        yield _field(container, joined[0]), "several commands became one", "Write | instead of >, or && between them."
 
 
 def _misused(container: Container) -> Iterator[_Fault]:
