@@ -161,6 +161,11 @@ def _as_one_text(document: Json, path: str, _: re.Match[str]) -> None:
     container[key] = ["bash", "-c", " ".join([*container[key], *container.pop("args", [])])]
 
 
+def _without_shell(document: Json, path: str, _: re.Match[str]) -> None:
+    container, _ = _parts(document, path)
+    container["command"] = [*container["command"], *container.pop("args", [])][1:]
+
+
 def _split(document: Json, path: str, match: re.Match[str]) -> None:
     target, key = _parts(document, path)
     words = _value(f"[{match[1]}]")
@@ -235,12 +240,17 @@ _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]
     (r'Put "sh", "-c" before it\.$', _by_shell),
     (r"Split it: (.*)\.$", _split),
     (r"Write all of it as one text", _as_one_text),
+    (r"Start it without \w+\.$", _without_shell),
     (r"Write (/\S+/sshd|mpirun)\b", _program),
     (r"Write \$\((\w+)\)", _edited(lambda words, name: [re.sub(rf"\${name}$", f"$({name})", word) for word in words])),
     (r'Write the words from "(\w+)" on', _edited(_from_word)),
     (r"Start it with mpirun", _edited(lambda words, _: ["mpirun", *words])),
     (r"Run (/\S+ -\w+) instead", _edited(lambda _, program: program.split())),
     (r"Add (&& .*)\.$", _edited(lambda words, more: [*words[:-1], f"{words[-1]} {more}"])),
+    (
+        r"Write \| instead of >",
+        _edited(lambda words, _: [re.sub(r" (?=(?:cd|export|mpirun) )", "\n", w) for w in words]),
+    ),
     (r"Remove the &", _edited(lambda words, _: [*words[:-1], words[-1].rstrip("& ")])),
     (r"(?:Use|Write)(?: --hostfile)? (/etc/mpi/hostfile)(?: instead)?\.$", _hostfile),
     (r"Replace (-\w+) by (-\w+)\.$", _replaced),

@@ -134,9 +134,14 @@ def find(
     return []
 
 
-def taken_for_a_file(argv: Sequence[str]) -> str:
-    """The word with mpirun that a shell without `-c` reads as a file name; empty if there is none."""
+def taken_for_a_file(argv: Sequence[str], implementation: str | None) -> str:
+    """The word with mpirun that a shell without `-c` reads as a file name; empty if there is none.
+
+    Intel's mpirun is a script, so that a shell can read it.
+    """
     word = next((word for word in argv[1:] if not word.startswith("-")), "")
+    if word.rpartition("/")[2] in LAUNCHERS and implementation != "Intel":
+        return word
     return word if " " in word and any(call.words for call in _calls(shell.plain(word), None, {})) else ""
 
 

@@ -103,8 +103,9 @@ def _parse_text(text: str) -> Quantity:
 def _meant(text: str, resource: str) -> str:
     """The amount meant by a number with a misspelt unit, such as `16 GB`; empty if the meaning is unclear."""
     match = _WITH_WORD.fullmatch(text)
-    if match is None:
-        return ""
+    if match is None:  # a number may follow a device's name
+        devices = text.rpartition(":")[2] if "/" in resource else ""
+        return devices if devices.isascii() and devices.isdecimal() else ""
     number, written = match[1].replace(",", "."), "".join(match[2].split())
     if "/" in resource:  # extended resources such as nvidia.com/gpu are whole numbers
         return str(ceil(float(number)))

@@ -75,6 +75,13 @@ def starts(container: Container) -> bool:
     return not container.argv or _CALL.search(text(container)) is not None
 
 
+def listened(container: Container) -> Sequence[int] | None:
+    """The ports in the options of a container that runs only sshd, as without a command; None if it may run more."""
+    argv = shell.unwrapped(container.argv)
+    by_name = container.command and argv and argv[0].rpartition("/")[2] == "sshd"
+    return [*map(int, _OPTION.findall(text(container)))] if by_name or not container.argv else None
+
+
 class Call(NamedTuple):
     """A command that starts sshd, run by a shell or the kubelet."""
 

@@ -57,7 +57,8 @@ def metadata_violations(metadata: Any) -> list[Violation]:
     _name(metadata, faults)
     check_labels(_texts(metadata.get("labels")), "metadata.labels", faults)
     check_annotations(_texts(metadata.get("annotations")), "metadata.annotations", faults)
-    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
+    finalizers = metadata.get("finalizers")
+    for index, finalizer in enumerate(finalizers if isinstance(finalizers, list) else ()):
         if isinstance(finalizer, str) and (problem := names.label_key_problem(finalizer)):
             faults.add(f"metadata.finalizers[{index}]", f'"{shown(finalizer)}" {problem}', texts.LETTERS)
     return [Violation(fault.path, fault.message, fault.fix, CauseReason[fault.kind.name]) for fault in faults]

@@ -132,7 +132,9 @@ class SchemaVerdict:
             return self._of_pair(value, shape, path, field) if isinstance(value, dict) and len(value) == 1 else value
         expected = TYPES[shape.type][1]
         given = _shown(value) if isinstance(value, int | float) else _KINDS.get(type(value), "empty")
-        of_texts = field == "env" or "string" in {shape.type, shape.values and shape.values.type}
+        of_texts = value is not None and (
+            field == "env" or "string" in {shape.type, shape.values and shape.values.type}
+        )
         written = self._written(path, value) if of_texts else value
         right = written if is_of(written, shape.type) else meant(written, shape, field)
         if shape.type == "integer" and isinstance(value, str) and "econds" not in field:
@@ -154,7 +156,8 @@ class SchemaVerdict:
 
     def _of_pair(self, value: dict[str, Any], shape: Shape, path: str, field: str) -> dict[str, Any]:
         """The item of a list that is meant by `NAME: VALUE`; the value itself if its key may mean a field."""
-        [(name, each)] = (self._written(path, value) if field == "env" else value).items()
+        written = self._written(path, value) if field == "env" else value
+        [(name, each)] = (written if len(written) == 1 else value).items()  # an unusable field is only in the file
         item = pair(name, each, shape, field)
         if item is None or name in shape.fields or self._meant_name(name, each, {}, shape, path):
             return value

@@ -77,7 +77,8 @@ class Places:
         if shape.values is not None:
             is_role = bool(shape.values.fields) and meant_role(key) and isinstance(value, dict)
             is_amount = key in _AMOUNTS.get(name, ()) or (name == "limits" and "/" in key and str(value)[:1].isdigit())
-            field = shape.values if is_role or is_amount or key == QUEUE_NAME else None
+            is_label = name == "matchLabels" and isinstance(value, str)
+            field = shape.values if is_role or is_amount or is_label or key == QUEUE_NAME else None
         if field is None:
             return None
         where, parent = at(path, key, shape), cast("Any", self._job)

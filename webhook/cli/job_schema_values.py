@@ -21,8 +21,9 @@ _PARTS: Final = {
     **dict.fromkeys(("grpc", "httpGet", "tcpSocket"), ("port", "")), "ports": ("containerPort", ""),
     **dict.fromkeys(("containers", "initContainers"), ("name", "image")), "env": ("name", "value"),
     **dict.fromkeys(("configMapKeyRef", "secretKeyRef"), ("name", "key")), "envFrom": ("configMapRef", ""),
-    "hostPath": ("path", ""), "nfs": ("server", "path"), "persistentVolumeClaim": ("claimName", ""),
-    "secret": ("secretName", ""), "tolerations": ("key", "effect"), "volumeMounts": ("name", "mountPath"),
+    "fieldRef": ("fieldPath", ""), "hostPath": ("path", ""), "nfs": ("server", "path"),
+    "persistentVolumeClaim": ("claimName", ""), "seccompProfile": ("type", ""), "secret": ("secretName", ""),
+    "tolerations": ("key", "effect"), "volumeMounts": ("name", "mountPath"),
     "volumes": ("name", "persistentVolumeClaim"),
 }  # fmt: skip
 """The fields that are meant by the two parts of `A=B`, `A:B` or `{A: B}`; empty if there is only one part."""
@@ -108,6 +109,7 @@ def _object(value: Any, shape: Shape, field: str) -> dict[str, Any] | None:
     text = str(value).strip() if isinstance(value, str) or is_of(value, "integer") else ""
     if field == "ports":
         text = text.rpartition(":")[2]
+    text = text.replace("/", ":", 1) if field.endswith("KeyRef") else text
     first, *rest = _SEPARATOR.split(text.rstrip(":="), maxsplit=1) if _PARTS.get(field, ("", ""))[1] else [text]
     return _of_parts(first, rest[0] if rest else None, shape, field) if first else None
 

@@ -2,9 +2,10 @@
 
 No shell reads a container's `command`. With `command: ["mpirun -np 4 train"]` the node looks for a program with this
 whole text as its name. With `["mpirun", "-np 4", "train"]` mpirun rejects the word `-np 4`. `cd`, `export`, `A=B` in
-front of a program, `&&`, `|`, `>` and `$NP` have no effect. A shell without `-c` reads a command line as the name of a
-file. With `["bash", "-c", "mpirun", "-np", "4", "train"]` bash runs `mpirun` alone: only the word after `-c` is the
-script. A script that ends with `&` ends at once, and its container too.
+front of a program, `&&`, `|`, `>` and `$NP` have no effect. A shell without `-c` reads a command line, or `mpirun`, as
+the name of a script. With `["bash", "-c", "mpirun", "-np", "4", "train"]` bash runs `mpirun` alone: only the word after
+`-c` is the script. YAML joins the lines of a script after `>`, and `cd /work mpirun` starts no mpirun. A script that
+ends with `&` ends at once, and its container too.
 
 `$NP` in a script is empty if neither the script nor `env` sets it. Kubernetes replaces `$(NP)` by a variable of the
 container. Without this variable a shell runs a program `NP`.
@@ -30,11 +31,12 @@ of ranks. `-np 0` means a rank for each slot with Open MPI, and is an error with
 Some arguments make the program fail. The point-to-point tests of OSU, such as `osu_latency`, need exactly two ranks.
 `--nprow` times `--npcol` of HPL cannot exceed the number of ranks. `torchrun --nproc_per_node` cannot exceed the GPUs
 of a worker. Only GROMACS without MPI has `-ntmpi`. `--mca plm slurm` needs Slurm, which no pod has.
+`plm_rsh_agent` with `/etc/mpi/kubexec.sh` needs a file of the operator's v1.
 
 The program that mpirun starts, or its script, must not be in a volume that only the launcher mounts. A program in a
-ConfigMap must be executable. `sshd -d` ends after one connection. A pod cannot run `docker` or `singularity`, and has
-no variables of Slurm or PBS. If `--epochs 3` is one word of the command, Python, deepspeed and torchrun get it as one
-argument.
+ConfigMap must be executable, also as the container's command. `sshd -d` ends after one connection. A pod cannot run
+`docker` or `singularity`, and has no variables of Slurm or PBS. If `--epochs 3` is one word of the command, Python,
+deepspeed and torchrun get it as one argument.
 
 The job is rejected if the launcher's command is an `mpirun` of Open MPI with a negative number, or with an option and
 its value in one word. Other faults are warnings, because the image is unknown.
@@ -97,7 +99,10 @@ _POINT_TO_POINT: Final = re.compile(r"osu_(?:latency|bi?bw)(?:_\w+)?")
 _GRID: Final = re.compile(r"--nprow[= ](\d{1,5}) --npcol[= ](\d{1,5})\b")
 _THREADS: Final = re.compile(r"-ntmpi [1-9]\d*")
 _SCHEDULERS: Final = ("alps", "lsf", "slurm", "tm")
-_OF_A_SCHEDULER: Final = re.compile(rf"--?mca plm ({'|'.join(_SCHEDULERS)})\b")
+_OF_OPERATOR: Final = mpirun.HOSTFILE.removesuffix("hostfile")
+_PARAMETER: Final = re.compile(r"--?\w*mca (\w+) (\S+)")
+# Parameters with the program that connects to workers, instead of ssh.
+_AGENTS: Final = frozenset(("orte_rsh_agent", "plm_rsh_agent", "plm_ssh_agent"))
 _PER_NODE: Final = re.compile(r"(--nproc[-_]per[-_]node)[= ](\d{1,5})\b")
 # Accelerators that have one device each. Neuron accelerators have several cores.
 _GPUS: Final = ("amd.com/gpu", "nvidia.com/gpu")
@@ -106,6 +111,11 @@ _DEBUGS: Final = re.compile(r"\s(-[46Deqr]*d\w*)")
 _RUNS_SCRIPTS: Final = re.compile(r"python[\d.]*|accelerate|deepspeed|torchrun")
 # A script with arguments, or an option with its value.
 _WITH_ARGUMENTS: Final = re.compile(r"(?:\S+\.py|--?\w[\w-]*)(?: \S+)+")
+# Commands without an end between them, as after `>` in YAML, which joins lines.
+_JOINED: Final = re.compile(
+    r"(?:\A|[;&|])\s*+(?:set -[^\s;&|]+(?: pipefail)?|cd [^\s;&|]+|export [A-Za-z_]\w*=[^\s;&|]*)"
+    r" (?:cd|export|mpiexec|mpirun|set|source) "
+)
 # Usual values for `$0` of a script.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
@@ -126,7 +136,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _call(call, job, ctx)
     for container in job.launcher.template.containers[:1] if job.launcher and not job.mpirun_calls else ():
         argv = shell.unwrapped(container.argv)
-        if container.command and (near := mpirun.NEAR_MPIRUN.search(shell.script(argv)[0] or argv[0])):
+        if container.command and argv and (near := mpirun.NEAR_MPIRUN.search(shell.script(argv)[0] or argv[0])):
             fix = f"Write {'mpiexec' if 'x' in near[1] else 'mpirun'}."
             if near[1] in mpirun.OF_SCHEDULERS:
                 fix = f"Write mpirun without its options. {_ranks('np', job, ctx)}"
@@ -134,13 +144,25 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if job.launcher and any(call.program in _OF_EVERY_MPI and call.words for call in job.mpirun_calls):
         launcher = job.launcher.template.containers[0]
         for index, variable in enumerate(launcher.env or ()):
-            if variable.name in {"OMPI_MCA_plm", "PRTE_MCA_plm"} and variable.value in _SCHEDULERS:
+            prefix, _, parameter = (variable.name or "").partition("_MCA_")
+            if prefix in {"OMPI", "PRTE"} and (absent := _absent(parameter, variable.value or "", launcher)):
                 field = f"{replica_path(LAUNCHER)}.template.spec.containers[0].env[{index}]"
-                yield Violation(field, f"a pod has no {variable.value}", "Remove it.", advisory=True)
+                yield Violation(field, f"a pod has no {absent}", "Remove it.", advisory=True)
         has = _mpi_of(launcher)
         if has and has != job.spec.mpi_implementation:
             fault = f"the image has mpirun of {has}, which finds no workers then"
             yield Violation("spec.mpiImplementation", fault, f"Set it to {has}.", advisory=True)
+
+
+def _absent(parameter: str, value: str, launcher: Container) -> str:
+    """The program in an MCA parameter that mpirun needs and that the launcher lacks; empty if there is none.
+
+    `/etc/mpi` has the operator's files only. The operators of v1 had an agent there.
+    """
+    agent, own = value.partition(" ")[0], [mount.mount_path for mount in launcher.volume_mounts or ()]
+    if parameter in _AGENTS and agent.startswith(_OF_OPERATOR) and agent not in own:
+        return shortened(agent)
+    return value if parameter == "plm" and value in _SCHEDULERS else ""
 
 
 def _mpi_of(container: Container) -> str:
@@ -157,19 +179,20 @@ def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
             argv = shell.unwrapped(container.argv)
             program = argv[0].rpartition("/")[2] if argv else ""
             script, rest = shell.script(argv) if program in shell.SHELLS else ("", ())
-            first = _program(container, argv, program, script, rest)
+            first = _program(container, argv, script, rest, job)
             if first is None and kind == "containers":
                 first = _ssh(container, job)
+            if kind == "containers" and index == 0 and container.command and argv:
+                yield from _executable((script or argv[0]).lstrip().partition(" ")[0], replica.template, path)
             substituted = _substituted(container, script, role, job, ctx) if "$(" in script else ()
-            others = (*_misused(container), *substituted)
+            others = (*_misused(container), *_joined(container, script), *substituted)
             for field, fault, fix in others if first is None else (first, *others):
                 yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
 
 
-def _program(
-    container: Container, argv: Sequence[str], program: str, script: str, rest: Sequence[str]
-) -> _Fault | None:
+def _program(container: Container, argv: Sequence[str], script: str, rest: Sequence[str], job: MPIJob) -> _Fault | None:
     """`rest`: the words after the script."""
+    program = argv[0].rpartition("/")[2] if argv else ""
     command = shell.unwrapped(container.command or ()) or ("",)
     if command[0] and command[0].split() != [command[0]]:
         short = len(command[0]) <= (MAX_SPLIT_CHARACTERS if container.args else MAX_SHOWN_WORDS_CHARACTERS)
@@ -182,9 +205,12 @@ def _program(
             fix = f'Write the words from "{inner}" on as one text after "bash", "-c".'
         fix = "Remove the &." if word == "&" == argv[-1] else fix
         return ("command", f'"{shortened(word, 20)}" needs a shell', fix) if word else None
-    if not script and (file := mpirun.taken_for_a_file(argv)):
+    if not script and (file := mpirun.taken_for_a_file(argv, job.spec.mpi_implementation)):
         field = "command" if file in command else "args"
-        return field, f"{program} takes the command line for a file", 'Put "-c" before it.'
+        what, fix = "the command line for a file", 'Put "-c" before it.'
+        if " " not in file:
+            what, fix = f"{shortened(file)} for a script", f"Start it without {program}."
+        return field, f"{program} takes {what}", fix
     text = script.rstrip()
     if text.endswith("&") and re.search(r"(?<!&)&\s*\Z", shell.plain(text)) and "sshd" not in sshd.text(container):
         return _field(container, "&"), "the last command goes to the background and the container ends", "Remove the &."
@@ -194,6 +220,11 @@ def _program(
         of_command = len(rest) == 1 and rest[0].partition(" ")[0].rpartition("/")[2] in _PROGRAMS
         return field, fault, "Join it to the text by &&." if of_command else "Add it to the text after -c."
     return None
+
+
+def _joined(container: Container, script: str) -> Iterator[_Fault]:
+    if "\n" not in script.strip() and (joined := _JOINED.search(script)):
+        yield _field(container, joined[0]), "several commands became one", "Write | instead of >, or && between them."
 
 
 def _misused(container: Container) -> Iterator[_Fault]:
@@ -304,6 +335,8 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fault = f"{call.program}{f' of {implementation}' if of_every else ''} has no {shortened(', '.join(foreign))}"
         fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove {those}."
         if not may_be_wrong:
+            mca = all(word.endswith("mca") for word in foreign)
+            those = ", ".join(each[0] for each in _PARAMETER.finditer(" ".join(call.words))) if mca else those
             fix = f"Remove {those}." if spoken is mpirun.dialect("", implementation) else "Write mpirun."
         place = "spec.mpiImplementation" if may_be_wrong else _place(launcher, call.program)
         yield Violation(place, fault, fix, advisory=True)
@@ -336,8 +369,10 @@ def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> 
         yield "--nprow", fault, f"Write --nprow {rows} --npcol {ranks // rows}."
     if program.startswith("gmx_mpi") and (threads := _THREADS.search(text)):
         yield "-ntmpi", "only GROMACS without MPI has -ntmpi", f"Remove {threads[0]}."
-    if call.options and (daemons := _OF_A_SCHEDULER.search(text)):
-        yield daemons[0].split()[0], f"a pod has no {daemons[1]}", f"Remove {daemons[0]}."
+    launcher = job.launcher.template.containers[0] if job.launcher else Container()
+    for parameter in _PARAMETER.finditer(text) if call.options else ():
+        if absent := _absent(parameter[1], parameter[2], launcher):
+            yield parameter[0].split()[0], f"a pod has no {absent}", f"Remove {parameter[0].partition(' /')[0]}."
     gpus = devices.of_pod(job.worker.template, _GPUS, ctx).exact if job.worker and mpirun.starter(call) else 0
     if gpus and (processes := _PER_NODE.search(text)) and int(processes[2]) > gpus:
         fault = f"{processes[2]} processes for {gpus} GPU{'s' if gpus > 1 else ''} of a worker"
@@ -356,12 +391,17 @@ def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:
             path = f"{replica_path(WORKER)}.template.spec.containers[0].volumeMounts"
             fault = f"{shortened(program, MAX_SHOWN_WORDS_CHARACTERS)} is mounted only in the launcher"
             yield Violation(path, fault, "Mount it here too.", advisory=True)
-        source = sides[0].config_map if sides[0] else None
-        mode = source.default_mode if source and program == call.started and not source.items else 0o777
-        if mode is None or (isinstance(mode, int) and not mode & 0o111):
-            path = f"{replica_path(WORKER)}.template.spec.volumes"
-            fault = f"{shortened(program, MAX_SHOWN_WORDS_CHARACTERS)} is not executable"
-            yield Violation(path, fault, "Set configMap.defaultMode to 0755.", advisory=True)
+        if program == call.started:
+            yield from _executable(program, worker, replica_path(WORKER))
+
+
+def _executable(program: str, template: PodTemplate, path: str) -> Iterator[Violation]:
+    volume = _volume_of(program, template)
+    source = volume.config_map if volume else None
+    mode = source.default_mode if source and not source.items else 0o777
+    if mode is None or (isinstance(mode, int) and not mode & 0o111):
+        fault = f"{shortened(program, MAX_SHOWN_WORDS_CHARACTERS)} is not executable"
+        yield Violation(f"{path}.template.spec.volumes", fault, "Set configMap.defaultMode to 0755.", advisory=True)
 
 
 def _volume_of(file: str, template: PodTemplate) -> Volume | None:

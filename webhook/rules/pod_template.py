@@ -17,6 +17,8 @@ that no container requests. `hostNetwork` with `hostUsers: false` is rejected, b
 Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes. A probe that names a port which the
 container does not define never succeeds, and is a warning. An `httpGet` probe of sshd's port, 22 or 2222, a `mountPath`
 that ends with `:ro` or `:rw`, as for Docker, and a number of GPUs in `nodeSelector` are warnings too.
+If a worker runs only sshd, `httpGet` and gRPC probes and a `tcpSocket` probe of another port are warnings. So are
+contradictory conditions on a label in every term of a required node affinity.
 
 Not checked are fields that depend on other feature gates, or that MPIJobs rarely use: `hostnameOverride`,
 `restartPolicyRules`, `workloadRef`, the sum of requests compared with the pod's requests, tolerations with `Gt` or

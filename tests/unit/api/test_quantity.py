@@ -133,6 +133,7 @@ def test_message_suggests_a_valid_quantity(value: object, message: str) -> None:
         ("8 cores", "cpu", 'Write "8".'),
         ("all", "cpu", "Write 4, or what is needed."),
         ("2gb", "nvidia.com/gpu", "Write 2."),
+        ("A100:4", "nvidia.com/gpu", "Write 4."),
         ("1,5", "nvidia.com/gpu", "Write 2."),
         ("2x", "amd.com/gpu", "Write 2."),
         ("a100", "nvidia.com/gpu", "Write 1, or what is needed."),

@@ -379,7 +379,8 @@ def test_control_characters_do_not_reach_the_terminal(form: str, check: Check) -
 
 
 @pytest.mark.parametrize(
-    "metadata", [None, 3, [], "x", {"name": 3}, {"name": None}, {"name": ["x"], "namespace": {}, "labels": 3}]
+    "metadata",
+    [None, 3, [], "x", {"name": 3}, {"name": None}, {"name": ["x"], "namespace": {}, "labels": 3}, {"finalizers": 5}],
 )
 def test_metadata_of_a_wrong_type_is_rejected(check: Check, metadata: object) -> None:
     result = check("a.yaml", "-o", "json", a_yaml={**GOOD, "metadata": metadata})

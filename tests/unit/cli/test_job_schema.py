@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.any_job import any_job
 from tests.support.bad_jobs.written import change
@@ -15,6 +16,7 @@ from tests.support.jobs import REMOVE, changed
 from tests.support.strategies import PROPERTY
 from webhook.api import crd_schema
 from webhook.api.crd_schema import Shape, short_form
+from webhook.cli import files
 from webhook.cli.job_schema import SchemaVerdict
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
 
@@ -219,6 +221,34 @@ def test_fixed_form_of_any_job_has_no_fault_with_a_fix(job: Json) -> None:
         assert not any(violation.fix.startswith(("Write", "Rename", "Move")) for violation in remaining)
 
 
+WRONG: list[Any] = ["", " ", "x", "a=b", "s/k", 5, 0.5, True, [], ["x"], [5], {}, {"x": 1}, {"name": 5}, {"": "x"}]
+
+
+@st.composite
+def lists(draw: st.DrawFn, path: str) -> Json:
+    """Some lists of the object at `path`. Their items have some of their fields, often with a value of a wrong type."""
+    shape = SCHEMA.root
+    for step in path.split("."):
+        shape = shape.fields.get(step) or shape.values or shape.items or shape
+    of_objects = {name: each.items for name, each in shape.fields.items() if each.items and each.items.fields}
+    values = st.sampled_from([*WRONG, None])
+    items = {
+        name: st.dictionaries(st.sampled_from([*item.fields]), values, max_size=3) | values
+        for name, item in of_objects.items()
+    }
+    names = draw(st.lists(st.sampled_from([*of_objects]), max_size=4, unique=True))
+    return {f"{path}.{name}": draw(st.lists(items[name], max_size=3)) for name in names}
+
+
+@PROPERTY
+@given(lists(f"spec.mpiReplicaSpecs.{SPEC}"), lists(f"spec.mpiReplicaSpecs.{OF_CONTAINER}"))
+def test_no_value_of_a_list_in_a_file_raises(of_pod: Json, of_container: Json) -> None:
+    of_pod.pop(f"spec.mpiReplicaSpecs.{SPEC}.containers", None)
+    content = json.dumps(changed(of_pod | of_container), indent=1).encode()
+    for manifest in files.parse(content, "job.yaml"):
+        SchemaVerdict(manifest.document, SCHEMA, manifest)
+
+
 def check(tmp_path: Path, text: str) -> str:
     path = tmp_path / "job.yaml"
     path.write_text(text)
@@ -310,6 +340,26 @@ def test_packaged_schema_is_from_mpi_operator_0_8_0() -> None:
 @pytest.mark.parametrize(
     "row",
     [
+        ("first.env: [{name: A, valueFrom: 5}]", "first.env[0].valueFrom: Remove it, or write a mapping."),
+        ("first.command: [a, null]", "first.command[1]: Remove it, or write text."),
+        (
+            "first.env: [{name: A, valueFrom: {secretKeyRef: s/k}}]",
+            'first.env[0].valueFrom.secretKeyRef: Write {"name": "s", "key": "k"}.',
+        ),
+        (
+            "first.env: [{name: A, valueFrom: {fieldRef: status.podIP}}]",
+            'first.env[0].valueFrom.fieldRef: Write {"fieldPath": "status.podIP"}.',
+        ),
+        (
+            "first.securityContext: {seccompProfile: RuntimeDefault}",
+            'first.securityContext.seccompProfile: Write {"type": "RuntimeDefault"}.',
+        ),
+        (
+            "pod.topologySpreadConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotSchedule, "
+            "labelSelector: {app: x}}]",
+            "pod.topologySpreadConstraints[0].labelSelector.app: Move it to "
+            f"{POD}.topologySpreadConstraints[0].labelSelector.matchLabels[app].",
+        ),
         ("first.env: [A=b=c]", 'first.env[0]: Write {"name": "A", "value": "b=c"}.'),
         ("first.env: [{A: 1}]", 'first.env[0]: Write {"name": "A", "value": "1"}.'),
         ("pod.imagePullSecrets: s", 'pod.imagePullSecrets: Write [{"name": "s"}].'),

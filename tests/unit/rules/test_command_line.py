@@ -66,6 +66,8 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c"], ["mpirun -np 4 train"], "OpenMPI"),
         (["bash", "-o", "pipefail", "-c", "mpirun -np 4 train"], None, "OpenMPI"),
         (["bash", "/run.sh", "mpirun -np 4 train"], None, "OpenMPI"),
+        (["bash", "/run.sh", "mpirun", "-np", "4", "train"], None, "OpenMPI"),
+        (["bash", "mpirun", "-np", "4", "train"], None, "Intel"),  # a script
         (["bash", "/my scripts/run.sh"], None, "OpenMPI"),
         (None, ["mpirun -np 4 train"], "OpenMPI"),  # the image's entry point reads the word
         (["/entrypoint.sh", "mpirun -np 4 train"], None, "OpenMPI"),
@@ -123,6 +125,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c", "tar xf \\\n  mpirun\n./run"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 2 x > /log 2>&1"], None, "OpenMPI"),
         (["env", "A=B", "tini", "--", "mpirun", "-np", "2", "x"], None, "OpenMPI"),
+        (["env", "A=B"], None, "OpenMPI"),
         # Words with a blank that are not a command line.
         (["mpirun", "python", "t.py", "--launcher_args", "--a 1", "--prompt", "run x.py", "-"], None, "OpenMPI"),
         (["python", "-c", "import a; a.b()"], None, "OpenMPI"),
@@ -535,6 +538,40 @@ def test_program_in_a_volume_is_executable_on_the_workers(command: str, volume: 
     assert found(violations(ID, {f"{LAUNCHER}.command": command.split(), **volume})) == expected
 
 
+@pytest.mark.parametrize(
+    ("script", "joined"),
+    [
+        ("set -e export NCCL_DEBUG=INFO cd /work mpirun -np 4 python train.py\n", True),
+        ("set -euo pipefail cd /work && mpirun -np 4 train", True),
+        ("cd /work mpirun -np 4 train", True),
+        ("sleep 5; export A=B mpirun -np 4 train", True),
+        ("set -e; export A=B C=D; cd /work && mpirun -np 4 train", False),
+        ("set -e\ncd /work\nmpirun -np 4 train", False),
+        ("cd /work; mpirun -np 4 train", False),
+    ],
+)
+def test_commands_whose_line_ends_are_lost_are_reported(script: str, joined: bool) -> None:
+    expected = [f"(advice) {WHERE}.command: several commands became one"] if joined else []
+    assert found(check(["bash", "-c", script])) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "executable"),
+    [
+        (["/v/run.sh"], False),
+        (["tini", "--", "/v/run.sh", "-x"], False),
+        (["bash", "-c", "/v/run.sh train"], False),
+        (["bash", "/v/run.sh"], True),
+        (["bash", "-c", ". /v/run.sh"], True),
+    ],
+)
+def test_command_in_a_config_map_is_executable(command: list[str], executable: bool) -> None:
+    expected = [] if executable else [NOT_EXECUTABLE.replace("Worker", "Launcher")]
+    assert found(violations(ID, of_volume("Launcher", **SCRIPT) | {f"{LAUNCHER}.command": command})) == expected
+    mode = {"configMap": {"name": "v", "defaultMode": 0o755}}
+    assert violations(ID, of_volume("Launcher", **mode) | {f"{LAUNCHER}.command": command}) == []
+
+
 def test_launcher_without_a_container_is_left_to_the_rule_upstream_contract() -> None:
     assert violations(ID, {"Launcher.template": {}}) == []
 
@@ -549,6 +586,20 @@ def test_every_container_is_checked() -> None:
     result = violations(ID, {f"{WORKER}.command": ["/usr/sbin/sshd -De"], "Worker.template.spec.initContainers": [one]})
     path = "spec.mpiReplicaSpecs[Worker].template.spec"
     assert [each.path for each in result] == [f"{path}.containers[0].command", f"{path}.initContainers[0].command"]
+
+
+@pytest.mark.parametrize(
+    ("command", "args", "field", "file"),
+    [
+        (["/bin/bash"], ["mpirun", "-np", "4", "train"], "args", "mpirun"),
+        (["sh", "-e", "/opt/bin/mpiexec", "train"], None, "command", "/opt/bin/mpiexec"),
+    ],
+)
+def test_mpirun_as_the_script_of_a_shell_is_reported(command: list[str], args: Any, field: str, file: str) -> None:
+    violation = only(command, args)
+    shell = command[0].rpartition("/")[2]
+    assert found([violation]) == [f"(advice) {WHERE}.{field}: {shell} takes {file} for a script"]
+    assert violation.fix == f"Start it without {shell}."
 
 
 @pytest.mark.parametrize(
@@ -686,14 +737,18 @@ def test_option_that_the_command_or_its_program_may_have_is_accepted(command: st
     assert check(command.split(), None, implementation) == []
 
 
-def test_option_that_the_mpi_of_the_image_lacks_is_to_be_removed() -> None:
+@pytest.mark.parametrize(
+    ("option", "fix"), [("-x A", "Remove that."), ("--mca btl_tcp_if_include eth0", None), ("-mca a b --mca c d", None)]
+)
+def test_option_that_the_mpi_of_the_image_lacks_is_to_be_removed(option: str, fix: str | None) -> None:
     changes = {
         "spec.mpiImplementation": "Intel",
         f"{LAUNCHER}.image": "intel/oneapi-hpckit:2024.2",
-        f"{LAUNCHER}.command": ["mpirun", "-np", "2", "-x", "A", "x"],
+        f"{LAUNCHER}.command": ["mpirun", "-np", "2", *option.split(), "x"],
     }
     (violation,) = violations(ID, changes)
-    assert (violation.path, violation.fix) == (f"{WHERE}.command", "Remove that.")
+    fix = fix or f"Remove {option.replace(' --', ', --')}."
+    assert (violation.path, violation.fix) == (f"{WHERE}.command", fix)
 
 
 GPUS = {f"{WORKER}.resources": {"limits": {"nvidia.com/gpu": 4}}}
@@ -711,6 +766,11 @@ GPUS = {f"{WORKER}.resources": {"limits": {"nvidia.com/gpu": 4}}}
             "Write --nprow 2 --npcol 4.",
         ),
         ("mpirun --mca plm slurm -np 8 x", "a pod has no slurm", "Remove --mca plm slurm."),
+        (
+            "mpirun -np 8 -mca btl self -mca plm_rsh_agent /etc/mpi/kubexec.sh x",
+            "a pod has no /etc/mpi/kubexec.sh",
+            "Remove -mca plm_rsh_agent.",
+        ),
         (
             "mpirun -np 2 -N 1 torchrun --nproc_per_node=8 t.py",
             "8 processes for 4 GPUs of a worker",
@@ -737,6 +797,7 @@ def test_arguments_with_which_the_program_fails_are_reported(command: str, fault
         "mpirun -np 8 ./hpl.sh --nprow 2 --npcol 4",
         "mpirun --mca plm rsh -np 8 x",
         "mpirun --mca plm ^slurm -np 8 x",
+        "mpirun --mca plm_rsh_agent /opt/agent.sh -np 8 x",
         "mpirun -np 2 torchrun --nproc-per-node 4 t.py",
         "mpirun -np 2 torchrun --nproc-per-node gpu t.py",
         "mpirun -np 2 python t.py --nproc-per-node 8",
@@ -746,11 +807,27 @@ def test_arguments_that_the_program_may_have_are_accepted(command: str) -> None:
     assert violations(ID, {f"{LAUNCHER}.command": command.split()} | GPUS) == []
 
 
-def test_variable_for_the_daemons_of_a_scheduler_is_reported() -> None:
-    changes = {f"{LAUNCHER}.command": ["mpirun", "-np", "8", "x"]}
-    for value, expected in (("slurm", [f"(advice) {WHERE}.env[0]: a pod has no slurm"]), ("rsh", [])):
-        env = [{"name": "OMPI_MCA_plm", "value": value}]
-        assert found(violations(ID, changes | {f"{LAUNCHER}.env": env})) == expected
+@pytest.mark.parametrize(
+    ("name", "value", "absent"),
+    [
+        ("OMPI_MCA_plm", "slurm", "slurm"),
+        ("OMPI_MCA_plm", "rsh", ""),
+        ("OMPI_MCA_plm_rsh_agent", "/etc/mpi/kubexec.sh", "/etc/mpi/kubexec.sh"),
+        ("OMPI_MCA_orte_rsh_agent", "/etc/mpi/kubexec.sh -v", "/etc/mpi/kubexec.sh"),
+        ("PRTE_MCA_plm_ssh_agent", "/etc/mpi/kubexec.sh", "/etc/mpi/kubexec.sh"),
+        ("OMPI_MCA_plm_rsh_agent", "/etc/mpi/mounted.sh", ""),
+        ("OMPI_MCA_plm_rsh_agent", "ssh", ""),
+        ("AGENT", "/etc/mpi/kubexec.sh", ""),
+    ],
+)
+def test_variable_for_a_program_that_no_pod_has_is_reported(name: str, value: str, absent: str) -> None:
+    changes = {
+        f"{LAUNCHER}.command": ["mpirun", "-np", "8", "x"],
+        f"{LAUNCHER}.env": [{"name": name, "value": value}],
+        f"{LAUNCHER}.volumeMounts": [{"name": "agent", "mountPath": "/etc/mpi/mounted.sh", "subPath": "agent"}],
+    }
+    expected = [f"(advice) {WHERE}.env[0]: a pod has no {absent}"] if absent else []
+    assert found(violations(ID, changes)) == expected
 
 
 def test_processes_are_not_compared_with_accelerators_of_several_cores() -> None:

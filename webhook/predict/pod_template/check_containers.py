@@ -250,6 +250,21 @@ def check_handlers(container: model.Container, path: str, faults: Faults, *, gra
                 _lifecycle(handler, f"{path}.lifecycle.{field}", container, faults, grace_period)
 
 
+def check_probes_of_sshd(container: model.Container, path: str, faults: Faults) -> None:
+    """For the only container of a worker. sshd answers only on its port, and neither by HTTP nor by gRPC."""
+    ports = sshd.listened(container)
+    for field, probe in container.probes if ports is not None else ():
+        if probe is None or any(way and way.host for way in (probe.http_get, probe.tcp_socket)):
+            continue
+        port, where = f"{ports[0]}" if ports else "", f"{path}.{field}"
+        number = probe.tcp_socket and probe.tcp_socket.port
+        if (way := probe.http_get or probe.grpc) and way.port not in sshd.USUAL | sshd.NAMES:
+            fix = f"Write {{tcpSocket: {{port: {port}}}}}." if port else "Remove it, or write tcpSocket."
+            faults.add(where, "always fails: only sshd runs here", fix, advisory=True)
+        elif ports and isinstance(number, int) and number not in ports:
+            faults.add(f"{where}.tcpSocket.port", f"sshd listens on {port}", f"Write {port}.", advisory=True)
+
+
 def check_no_handlers(container: model.Container, path: str, faults: Faults) -> None:
     """For init containers that run to completion."""
     given = [field for field, probe in container.probes if probe is not None]

@@ -1,12 +1,13 @@
 """The API server's checks of a whole template: metadata, containers, placement, node and network."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator
+from webhook.api.mpijob import WORKER
 from webhook.api.pod import PodTemplate, Volume
 from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.check_containers import (
@@ -15,12 +16,14 @@ from webhook.predict.pod_template.check_containers import (
     check_handlers,
     check_no_handlers,
     check_pod_security,
+    check_probes_of_sshd,
     check_users,
 )
 from webhook.predict.pod_template.check_resources import check_huge_pages, check_pod_resources
 from webhook.predict.pod_template.check_volumes import check_volumes
 from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels, check_requirement, check_selector
+from webhook.predict.scheduler import satisfies
 
 # Other spellings of architectures, each with Go's spelling. The labels of nodes have Go's spelling.
 _ARCHITECTURES: Final = {"x86_64": "amd64", "x86-64": "amd64", "aarch64": "arm64"}
@@ -61,6 +64,10 @@ def check_template(template: model.Template, role: Role, faults: Faults, without
         role.of_all_roles,
     )
     _containers(spec, path, pod, faults)
+    sidecars = [each for each in spec.init_containers or () if each.restart_policy == "Always"]
+    containers = spec.containers or []
+    if role.name == WORKER and len(containers) == 1 and not sidecars and not spec.host_network:
+        check_probes_of_sshd(containers[0], f"{path}.containers[0]", faults)
     if spec.resources is not None:
         check_pod_resources(spec, path, faults)
     if spec.overhead and not spec.runtime_class_name:
@@ -88,7 +95,7 @@ def _placement(spec: model.PodSpec, path: str, faults: Faults) -> None:
             faults.add(where, "is a resource, not the label of a node", fix, advisory=True)
     check_tolerations(spec.tolerations or [], f"{path}.tolerations", faults)
     if spec.affinity is not None:
-        check_affinity(spec.affinity, f"{path}.affinity", faults)
+        check_affinity(spec.affinity, selector, f"{path}.affinity", faults)
     check_spread(spec.topology_spread_constraints or [], f"{path}.topologySpreadConstraints", faults)
 
 
@@ -277,22 +284,38 @@ def check_tolerations(tolerations: list[model.Toleration], path: str, faults: Fa
             faults.add(f"{where}.effect", fault, "Write NoExecute, or remove tolerationSeconds.")
 
 
-def check_affinity(affinity: model.Affinity, path: str, faults: Faults) -> None:
+def check_affinity(affinity: model.Affinity, selector: Mapping[str, str | None], path: str, faults: Faults) -> None:
     if affinity.node_affinity is not None:
-        _nodes(affinity.node_affinity, f"{path}.nodeAffinity", faults)
+        _nodes(affinity.node_affinity, selector, f"{path}.nodeAffinity", faults)
     if affinity.pod_affinity is not None:
         _pods(affinity.pod_affinity, f"{path}.podAffinity", faults)
     if affinity.pod_anti_affinity is not None:
         _pods(affinity.pod_anti_affinity, f"{path}.podAntiAffinity", faults)
 
 
-def _nodes(affinity: model.NodeAffinity, path: str, faults: Faults) -> None:
+def _nodes(affinity: model.NodeAffinity, selector: Mapping[str, str | None], path: str, faults: Faults) -> None:
     if (required := affinity.required_during_scheduling_ignored_during_execution) is not None:
+        keys = [_unmet(term.match_expressions or (), selector) for term in required.node_selector_terms]
         for index, term in enumerate(required.node_selector_terms):
-            _node_term(term, f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}]", faults)
+            where = f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}]"
+            _node_term(term, where, faults)
+            if all(keys):
+                fault, fix = f"no node can meet all conditions on {shown(keys[index])}", "Remove one of them."
+                faults.add(where, fault, fix, advisory=True)
     for index, preferred in enumerate(affinity.preferred_during_scheduling_ignored_during_execution or ()):
         if preferred.preference is not None:
             _node_term(preferred.preference, f"{path}.{_PREFERRED}[{index}].preference", faults, preferred=True)
+
+
+def _unmet(conditions: Sequence[model.NodeRequirement], selector: Mapping[str, str | None]) -> str:
+    """A label of which no value meets the conditions and the node selector; empty if there is none."""
+    for key in dict.fromkeys(condition.key for condition in conditions):
+        same = [each for each in conditions if each.key == key and (each.operator != "In" or each.values)]
+        allowed = [value for each in same if each.operator == "In" for value in each.values or ()]
+        chosen = [value for value in (selector.get(key),) if value] or allowed
+        if chosen and not any(all(satisfies({key: value}, each) for each in same) for value in chosen):
+            return key
+    return ""
 
 
 def _node_term(term: model.NodeTerm, path: str, faults: Faults, *, preferred: bool = False) -> None:
