@@ -81,7 +81,7 @@ def test_restored_fields_of_an_update_are_reported(check: Check) -> None:
         "    mpi-env: Current MPI releases get the hostfile, several attempts of ssh, and the job's options of ssh.",
         "      + spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env:",
     ]
-    assert "    istio: " not in result.stdout, "kubectl apply keeps fields of mappings that the file does not have"
+    assert "    istio: " not in result.stdout, "in mappings, kubectl apply keeps fields that are not in the file"
 
 
 def test_json_has_the_documented_keys(check: Check) -> None:
@@ -518,7 +518,7 @@ class TestJunit:
         assert (failure.tag, failure.get("type")) == ("failure", "worker-count")
         assert failure.text == f"a.yaml:{line(files['a.yaml'], ONE)}: {TOLD}"
 
-    def test_warnings_are_system_output_or_with_fail_on_warn_failures(self, check: Check) -> None:
+    def test_warnings_are_system_output_and_become_failures_with_fail_on_warn(self, check: Check) -> None:
         (((output,),),) = ET.fromstring(check("a.yaml", "-o", "junit", files={"a.yaml": SHORT_LIVED}).stdout)
         assert (output.tag, output.text) == ("system-out", f"warning: a.yaml:1: {TTL}")
         (((failure,),),) = ET.fromstring(check("a.yaml", "-o", "junit", "--fail-on", "warn").stdout)
@@ -626,7 +626,7 @@ class TestIgnoreOthers:
         result = check("a.yaml", "--ignore-others", files={"a.yaml": text})
         assert result.exit_code == 2
 
-    def test_valid_jobs_are_only_counted_if_there_are_many_jobs(self, check: Check) -> None:
+    def test_many_valid_jobs_are_counted_and_not_listed(self, check: Check) -> None:
         jobs = {f"{number}.yaml": JOB for number in range(20)}
         result = check(*jobs, files=jobs)
         assert (result.exit_code, result.stdout) == (0, "20 jobs: 20 admitted, 0 rejected\n")
@@ -704,7 +704,7 @@ class TestIgnoreOthers:
         assert (result.exit_code, "is not text" in result.stderr) == (2, True), result.output
 
     @pytest.mark.parametrize("kind", ["TrainJob", "ClusterTrainingRuntime"])
-    def test_with_trainer_trainjobs_and_runtimes_are_checked(self, kind: str, check: Check) -> None:
+    def test_trainjobs_and_runtimes_are_checked_with_the_option_trainer(self, kind: str, check: Check) -> None:
         spec = {"mlPolicy": {"mpi": {"numProcPerNode": 1}}}
         written = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": kind, "spec": spec}
         result = check("a.yaml", "--ignore-others", "--trainer", "-o", "json", files={"a.yaml": written})

@@ -1,4 +1,4 @@
-"""Completion in shells, and in kubectl for its plug-in."""
+"""Completion of the program in shells, and of the kubectl plug-in in kubectl."""
 
 import os
 import subprocess
@@ -57,7 +57,7 @@ def test_kubectl_completes_commands_and_options() -> None:
     """The output has the format of cobra: https://github.com/kubernetes/kubernetes/pull/105867."""
     assert completed("policy", "au") == ["audit\tList the existing jobs that break the...", ":4"]
     assert completed("check", "--fail-on", "") == ["deny", "warn", ":4"]
-    assert completed("check", "tr") == [":0"], "the names of files"
+    assert completed("check", "tr") == [":0"], "the shell completes names of files"
     assert completed("nothing", "x") == [":4"]
     assert completed("-n", "a", "w") == ["why\tSay why a job does not run.", ":4"]
 

@@ -43,7 +43,7 @@ def faults(changes: Json) -> list[tuple[str, str, str]]:
 
 
 def field(path: str) -> str:
-    """The path in messages of a path of `change`."""
+    """The form that a path of `change` has in messages."""
     role, dot, rest = path.partition(".")
     return re.sub(r"\.(\d+)|(?<=limits)\.(\w+)", r"[\1\2]", {"Worker": WORKER}.get(role, role) + dot + rest)
 
@@ -266,7 +266,7 @@ def check(tmp_path: Path, text: str) -> str:
         ([{"N": "no"}], 'Write {"name": "N", "value": "no"}.'),
     ],
 )
-def test_fix_for_a_value_in_place_of_text_keeps_its_spelling(tmp_path: Path, env: Any, fix: str) -> None:
+def test_fix_keeps_the_spelling_of_a_value_that_must_be_text(tmp_path: Path, env: Any, fix: str) -> None:
     text = json.dumps(changed({f"{OF_CONTAINER}.env": "@"}), indent=1)
     unquoted = re.sub(r'"(0x1F|[\d.]+|no|yes|N)"', r"\1", json.dumps(env))
     assert fix in check(tmp_path, text.replace('"@"', unquoted))
@@ -412,7 +412,7 @@ def test_packaged_schema_is_from_mpi_operator_0_8_0() -> None:
         ("metadata.labels: [a]", "metadata.labels: Write {team: nlp}, or a mapping of your own."),
     ],
 )
-def test_fix_is_the_value_in_the_form_of_the_field(row: tuple[str, ...]) -> None:
+def test_fix_is_the_value_in_the_form_that_the_field_needs(row: tuple[str, ...]) -> None:
     wrong, *fixes = row
     assert [f"{path}: {fix}" for path, _, fix in faults(dict([change(wrong)]))] == [full(fix) for fix in fixes]
 

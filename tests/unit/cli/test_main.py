@@ -61,7 +61,7 @@ def output_of(code: str) -> str:
 
 
 def imported(arguments: list[str], modules: list[str]) -> str:
-    """The list of those of the modules that a new process imports for a command."""
+    """Those of `modules` that a new process imports for a command. The result is the text of a list."""
     code = (
         f"import sys; from webhook.cli.main import main\ntry: main({arguments})\n"
         f"finally: print([name for name in {modules} if name in sys.modules])"
@@ -104,7 +104,7 @@ def test_command_imports_only_needed_modules(arguments: list[str], not_needed: l
 
 
 def test_name_of_the_program_is_written_only_in_one_constant() -> None:
-    """Only docstrings may also contain the name, because some of them are help texts."""
+    """Docstrings may contain the name too, because some of them are help texts."""
     written = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if PROGRAM in "\n".join(texts(path))}
     assert written == {"__init__.py"}
 
@@ -118,7 +118,7 @@ def texts(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"NO_COLOR": ""}, {"NO_COLOR": None}])
-def test_colours_are_used_only_on_a_terminal_without_no_color(env: dict[str, str | None]) -> None:
+def test_colours_are_used_only_on_a_terminal_and_not_if_no_color_is_set(env: dict[str, str | None]) -> None:
     assert "\x1b" not in run("explain", "istio", env=env).stdout
     assert ("\x1b" in run("explain", "istio", color=True, env=env).stdout) is not bool(env["NO_COLOR"])
 

@@ -21,7 +21,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[process.ServeSettin
 
     monkeypatch.setattr(process, "run", run)
     yield settings_of_runs
-    gc.enable()  # `serve` switches the collector off, and the replaced `run` would switch it on again
+    gc.enable()  # `serve` switches the collector off, and only the original `run` switches it on again
 
 
 def test_serve_by_default(served: list[process.ServeSettings]) -> None:

@@ -51,7 +51,7 @@ def taken(api: FakeApi, folder: Path, *arguments: str, code: int = 0) -> Snapsho
     return Snapshot(manifest.document for manifest in manifests)
 
 
-def test_read_kinds_are_complete_even_if_empty(api: FakeApi, tmp_path: Path) -> None:
+def test_kinds_that_were_read_are_complete_even_if_empty(api: FakeApi, tmp_path: Path) -> None:
     api.objects["/api/v1/namespaces"] = listed(namespace("team-a", tier="x"))
     view = taken(api, tmp_path)
     assert view.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})

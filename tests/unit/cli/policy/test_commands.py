@@ -165,7 +165,9 @@ class TestAudit:
         assert value["byRule"]["worker-count"] == {"deny": 1}
 
     @pytest.mark.parametrize("namespace", ["", "team-a"])
-    def test_audit_reads_only_the_named_namespace_and_replay_all(self, folder: Path, namespace: str) -> None:
+    def test_audit_reads_the_named_namespace_and_replay_reads_all_namespaces(
+        self, folder: Path, namespace: str
+    ) -> None:
         with fake_api() as api:
             for path, empty in empty_lists().items():
                 api.objects[path] = empty
@@ -198,7 +200,7 @@ class TestReplay:
         assert result.exit_code == 0
         assert json.loads(result.stdout)["after"] == ["base", "premium"]
 
-    def test_replay_leaves_out_the_policies_of_the_option_without(self) -> None:
+    def test_replay_leaves_out_policies_that_the_without_option_names(self) -> None:
         cluster = ("--cluster", "cluster.yaml")
         result = run("replay", "--policy", "strict.yaml", "--without", "premium", *cluster)
         assert result.exit_code == 1

@@ -1,4 +1,4 @@
-"""The times at which notices are due, and that all replicas together write each notice once."""
+"""Notices are due at certain times, and all replicas together write each notice once."""
 
 from math import inf
 from typing import Any

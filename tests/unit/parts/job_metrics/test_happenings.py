@@ -151,7 +151,7 @@ def test_users_with_the_most_accelerators_get_a_label() -> None:
     assert len(counts) == MAX_USER_SERIES + 1
     assert counts["team-a", "zoe", "nvidia.com/gpu"] == 16
     assert counts["team-a", BEYOND, "nvidia.com/gpu"] == 8 * 6
-    assert by_user(jobs[::-1]) == counts, "the same on every replica"
+    assert by_user(jobs[::-1]) == counts, "the labels are the same on every replica"
 
 
 def test_long_name_of_a_user_is_cut() -> None:

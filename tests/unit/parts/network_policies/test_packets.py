@@ -56,7 +56,7 @@ class Job:
     launcher_computes: bool = False
     token: bool = False
     ssh: tuple[str, ...] = ()
-    """The worker's command, sshd with options; empty for the image's command."""
+    """The worker's command: sshd with options. If this is empty, the command of the image runs."""
     number: int = field(default=0, compare=False)
 
     @property

@@ -21,6 +21,6 @@ from webhook.policy.in_force import PolicySet
         (["namespaces: {matchLabels: {a: b}}\nrules: {network-policy: {posture: default}}"], True),
     ],
 )
-def test_possible_posture_other_than_none_is_reported_without_the_option(documents: list[str], reported: bool) -> None:
+def test_posture_that_needs_an_object_is_reported_if_the_option_is_off(documents: list[str], reported: bool) -> None:
     policies = PolicySet([layer(str(number), text) for number, text in enumerate(documents)])
     assert ("network-policies" in not_made(policies)) is reported

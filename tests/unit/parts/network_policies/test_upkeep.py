@@ -184,7 +184,7 @@ async def test_foreign_network_policy_is_ignored_if_the_job_needs_no_network_pol
         assert cluster.writes() == []
 
 
-async def test_new_job_is_checked_before_existing_jobs_after_a_policy_change(cluster: KeptObjects) -> None:
+async def test_after_a_policy_change_a_new_job_is_checked_before_existing_jobs(cluster: KeptObjects) -> None:
     for number in range(40):
         store(cluster, f"job-{number}")
     async with running(cluster) as world:
@@ -197,7 +197,7 @@ async def test_new_job_is_checked_before_existing_jobs_after_a_policy_change(clu
         assert len(cluster.calls) == calls + 2
 
 
-async def test_network_policy_is_created_after_the_object_of_a_deleted_job_with_the_same_name_is_gone(
+async def test_new_job_gets_its_network_policy_when_that_of_its_deleted_namesake_is_gone(
     cluster: KeptObjects,
 ) -> None:
     store(cluster)
@@ -303,7 +303,7 @@ async def test_changed_token_setting_of_a_service_account_applies_to_existing_jo
             await until(partial(allows_api_server, world, allowed))
 
 
-async def test_network_policy_is_created_once_the_namespace_is_known(cluster: KeptObjects) -> None:
+async def test_network_policy_is_created_as_soon_as_the_namespace_is_known(cluster: KeptObjects) -> None:
     cluster.remove("/api/v1/namespaces/team-a")
     store(cluster)
     async with running(cluster) as world:
@@ -368,7 +368,7 @@ async def test_object_that_is_replaced_before_the_write_is_not_overwritten(clust
 
 
 def reject_creation(cluster: KeptObjects, status: int) -> None:
-    """Let the API server reject every NetworkPolicy with this status."""
+    """Let the API server answer every creation of a NetworkPolicy with this error status."""
 
     def before(method: str, path: str) -> None:
         if method == "POST":

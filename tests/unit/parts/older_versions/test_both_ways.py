@@ -196,7 +196,7 @@ HIDDEN = [
     {"initContainers": [{"name": "kubectl-delivery", "ports": [{"containerPort": 2**40}]}]},
     {"initContainers": [{"name": "kubectl-delivery", "resources": {"limits": {"cpu": "many"}}}]},
 ]
-"""Invalid fields of items that the conversion to v2beta1 removes, so that the API server does not check them."""
+"""Invalid fields in items that the conversion to v2beta1 removes. The API server then does not check these fields."""
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)

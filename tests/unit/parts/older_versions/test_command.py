@@ -92,7 +92,7 @@ def test_role_name_in_the_plural_is_corrected(convert: Check) -> None:
     assert yaml.load_all(result.stdout)[0]["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"]
 
 
-def test_job_that_depends_on_the_operators_flag_is_rejected_without_the_option(convert: Check) -> None:
+def test_job_that_does_not_set_gpus_per_node_is_rejected_without_the_option(convert: Check) -> None:
     result = convert("old.yaml", "new.yaml", old_yaml=UNITS, new_yaml=HOROVOD)
     assert result.exit_code == 1
     assert "error: old.yaml: team-a/tensorflow-benchmarks-16: spec.gpusPerNode: is not set" in result.stderr

@@ -1,4 +1,4 @@
-"""Conversion of pod templates from `kubectl exec` to ssh: old fields are removed, and necessary changes reported.
+"""Conversion of pod templates from `kubectl exec` to ssh: old fields are removed, and necessary changes are reported.
 
 The agent is the program with which mpirun starts processes on workers. The old operator's agent was `kubexec.sh`.
 """

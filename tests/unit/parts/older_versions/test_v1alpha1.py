@@ -1,4 +1,4 @@
-"""Conversion of MPIJobs of kubeflow.org/v1alpha1: the template is copied for both roles, units become workers."""
+"""Conversion of MPIJobs of kubeflow.org/v1alpha1: the template is copied for both roles, and units become workers."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_processing_resource_type_without_units_is_reported_as_lost(resource: st
     assert [note.outcome for note in notes if note.field == "spec.processingResourceType"] == [Outcome.LOST]
 
 
-def test_units_per_node_are_the_field_or_else_the_option() -> None:
+def test_units_per_node_come_from_the_field_or_else_from_the_option() -> None:
     with pytest.raises(ConversionError, match=r"^spec\.gpusPerNode: is not set.*--gpus-per-node"):
         convert(job(gpus=16))
     assert workers(job(gpus=16), Options(gpus_per_node=4))[0] == 4

@@ -16,7 +16,7 @@ CLAIMS = ("--claim", "train=imagenet/train", "--claim", "model=models", "--code-
 
 @pytest.fixture
 def convert(program: Check) -> Check:
-    """Runs `convert sagemaker` on a file and standard input that both contain `of`."""
+    """Runs `convert sagemaker`. The file job.json and the standard input both contain `of`."""
 
     def run(*arguments: str, of: Any = REQUEST, files: tuple[str, ...] = ("job.json",)) -> Result:
         text = of if isinstance(of, str) else json.dumps(of)

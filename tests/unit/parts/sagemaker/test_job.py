@@ -316,7 +316,7 @@ def test_dollar_signs_in_data_paths_are_escaped() -> None:
     assert "s3://b/$$(AWS_SECRET_ACCESS_KEY)" in fetching["command"]
 
 
-def test_time_limit_above_the_rules_maximum_is_reported() -> None:
+def test_time_limit_above_the_maximum_of_the_rule_is_reported() -> None:
     week = 7 * 86_400
     assert job_timeout.Settings().max == duration.spell(week) == duration.spell(LONGEST)
     training_job = p4d(mpi(8), StoppingCondition={"MaxRuntimeInSeconds": week})

@@ -234,7 +234,7 @@ async def test_policy_report_is_not_written_while_reports_cannot_be_read(cluster
     assert world.names("policyreports") == set()
 
 
-async def test_reports_replace_policy_reports_when_they_are_installed_later(cluster: KeptObjects) -> None:
+async def test_reports_that_are_installed_later_replace_policy_reports(cluster: KeptObjects) -> None:
     store(cluster, "large")
     world = World(cluster, installed=(False, True))
     async with at_work(world.audit.run):

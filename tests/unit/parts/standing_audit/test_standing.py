@@ -1,4 +1,4 @@
-"""The audit judges every job that has not ended with the current policies, with pauses and despite failures."""
+"""The audit applies the current policies to every job that has not ended. It pauses, and continues after failures."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -88,7 +88,7 @@ async def test_job_that_is_too_expensive_to_judge_breaks_the_rule_job_size(
     assert "too expensive to judge" in str(world.log.lines)
 
 
-async def test_audit_sleeps_after_each_job_longer_than_the_job_took(
+async def test_after_each_job_the_audit_sleeps_longer_than_it_judged(
     cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(3):
@@ -164,7 +164,7 @@ async def test_jobs_are_not_judged_again_when_an_annotation_of_their_namespace_c
         assert cluster.calls == []
 
 
-async def test_verdict_on_a_job_that_changes_during_an_audit_is_kept(cluster: KeptObjects) -> None:
+async def test_newer_verdict_on_a_job_that_changes_during_an_audit_is_kept(cluster: KeptObjects) -> None:
     """All pages of a list show the state at the time of the first page, and an audit may take a minute."""
     for name in ("a", "b", "c", "d", "e"):
         store(cluster, name)

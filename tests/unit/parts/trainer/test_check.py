@@ -51,7 +51,7 @@ def test_job_is_judged_with_the_runtime_in_the_file(check: Check, kind: str) -> 
     assert f'spec.runtimeRef: "Bad Image" contains a blank or a character outside ASCII ({kind} deepspeed' in bad.stdout
 
 
-def test_runtime_without_a_replicated_job_node_is_admitted(check: Check) -> None:
+def test_runtime_without_a_replicated_job_named_node_is_admitted(check: Check) -> None:
     other = runtime()
     replicated_job(other, NODE)["name"] = "worker"
 
@@ -113,7 +113,7 @@ def test_runtime_without_mpi_is_skipped(check: Check) -> None:
     assert "all.json: skipped ClusterTrainingRuntime deepspeed\n" in result.stderr
 
 
-def test_train_job_is_skipped_with_a_hint_without_the_option(check: Check) -> None:
+def test_without_the_option_a_train_job_is_skipped_with_a_hint(check: Check) -> None:
     result = check(train_job(numNodes=300), GOOD, more=())
 
     assert list(verdicts(result)) == ["team-a/train"]

@@ -40,7 +40,7 @@ def claims(*names):
     return {f"{JOB_SET}.volumeClaimPolicies": [{"templates": [{"metadata": {"name": name}} for name in names]}]}
 
 
-# Changes of a runtime, the path of the fault below the first changed path, and the message.
+# Each row: changes of a runtime, the path of the fault relative to the first changed path, and the message.
 FAULTS_ONLY_OF_JOBS = [
     (claims("data"), "[0].templates[0].metadata.name", 'no container mounts "data"'),
     ({f"{JOB_SET}.coordinator": {"replicatedJob": "node", "podIndex": 1}}, ".podIndex", "is 1, and node has 1"),
@@ -99,7 +99,7 @@ FAULTS_WITH_A_FIX = [
     ("changes", "below", "message", "fix"),
     [*((*each, CORRECT) for each in (*FAULTS_OF_RUNTIMES, *FAULTS_ONLY_OF_JOBS)), *FAULTS_WITH_A_FIX],
 )
-def test_fault_is_found_in_jobs_and_unless_a_patch_can_fix_it_in_the_runtime(changes, below, message, fix):
+def test_fault_is_found_in_jobs_and_also_in_the_runtime_unless_a_patch_can_fix_it(changes, below, message, fix):
     base = changed(changes, runtime())
     path = next(iter(changes)).replace(".0.", "[0].").replace(".1.", "[1].") + below
     only_in_jobs = (changes, below, message) in FAULTS_ONLY_OF_JOBS
@@ -148,7 +148,7 @@ def test_invalid_label_of_a_patch_is_found():
     ]
 
 
-def test_invalid_name_of_a_job_that_a_replicated_job_causes_is_found():
+def test_replicated_job_whose_name_gives_its_jobs_invalid_names_is_found():
     base = changed({f"{LAST}.name": "my_launcher"}, runtime())
 
     [(path, message)] = [(path, message) for path, message, _ in faults_of_job(base) if path.endswith(".name")]

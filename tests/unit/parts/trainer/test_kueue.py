@@ -60,7 +60,7 @@ def test_job_in_a_queue_with_enough_quota_has_no_violation() -> None:
         ),
     ],
 )
-def test_job_in_a_missing_queue_or_without_support_for_train_jobs_is_rejected(
+def test_job_is_rejected_if_its_queue_is_missing_or_kueue_does_not_manage_train_jobs(
     objects: list[Any], expected: str
 ) -> None:
     ((rule, path, message, _),) = violations(decide(*objects, cluster_queue("gpus")))

@@ -1,4 +1,4 @@
-"""Verdicts on TrainJobs and runtimes by the rules for MPIJobs, with the field paths of these kinds."""
+"""The rules for MPIJobs judge TrainJobs and runtimes. Findings name the fields of the TrainJob or runtime."""
 
 import copy
 import json
@@ -340,6 +340,6 @@ def test_every_rule_applies_or_is_left_out_with_a_reason():
     builtin = {rule_id for rule_id, rule in rules.REGISTRY.items() if not rule.plugin}
 
     missing = builtin - (selection.OF_JOBS | NOT_APPLIED.keys())
-    assert not missing, f"OF_JOBS of selection.py, or NOT_APPLIED of its tests, in parts/trainer: {sorted(missing)}"
+    assert not missing, f"add to OF_JOBS in parts/trainer/selection.py or to NOT_APPLIED here: {sorted(missing)}"
     assert not selection.OF_JOBS & NOT_APPLIED.keys()
     assert selection.INSTEAD.keys() | selection.BESIDES.keys() <= selection.OF_JOBS

@@ -1,4 +1,4 @@
-"""TrainJobs and quotas: the reservation of a TrainJob in addition to other jobs and to its existing pods."""
+"""Quotas: the reservation of a TrainJob is added to those of other jobs. Its existing pods are counted once."""
 
 from typing import Any
 
@@ -103,7 +103,7 @@ def test_existing_pod_is_counted_once(pods: dict[str, int], used: int, fits: boo
     assert decide(view, "second").allowed is fits
 
 
-def test_objects_of_a_stored_job_are_not_counted_in_addition_to_the_quotas_usage() -> None:
+def test_objects_of_a_stored_job_are_counted_only_in_the_usage_of_the_quota() -> None:
     view = Team(hard={"count/jobs.batch": 4}, used={"count/jobs.batch": 2})
     view.reserve(decide(view, "first"))
 

@@ -39,7 +39,7 @@ FAILED = {"type": "Failed", "status": "True"}
         ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, True),
     ],
 )
-def test_train_job_record_has_the_end_or_deletion_of_the_job(more: Any, over: bool) -> None:
+def test_train_job_record_says_whether_the_job_has_ended_or_is_being_deleted(more: Any, over: bool) -> None:
     metadata = {"namespace": "team", "name": "a", "uid": "1", **more.get("metadata", {})}
 
     cached = TRAIN_JOBS.project(msgspec.json.encode({"spec": {}, **more, "metadata": metadata}))

@@ -42,7 +42,7 @@ def test_number_of_workers_is_computed_from_num_nodes(numbers, as_node, workers)
     assert spec["runLauncherAsWorker"] is as_node
 
 
-def test_number_of_workers_is_the_runtimes_parallelism_without_num_nodes():
+def test_number_of_workers_without_num_nodes_is_the_parallelism_of_the_runtime():
     base = runtime()
     replicated_job(base, NODE)["template"]["spec"]["parallelism"] = 4
 

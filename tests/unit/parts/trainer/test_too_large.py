@@ -77,7 +77,7 @@ def test_action_of_the_rule_is_ignored(action: str) -> None:
 
 
 @pytest.mark.parametrize(("mode", "field"), [("warn", "warned"), ("audit", "audited")])
-def test_too_large_objects_are_only_reported_in_lenient_modes(mode: str, field: str) -> None:
+def test_in_lenient_modes_too_large_objects_are_admitted_and_reported(mode: str, field: str) -> None:
     decision = decide(UNREAD, runtime(), policy=f"mode: {mode}")
     assert decision.allowed
     assert [finding.rule for finding in getattr(decision, field)] == ["job-size"]

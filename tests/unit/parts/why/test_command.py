@@ -110,7 +110,7 @@ FAILED = container(terminated={"exitCode": 1, "reason": "Error"})
 FAILED_LAUNCHER = owned(pod("train-launcher-abcde", FAILED, phase="Failed"), JOB_UID)
 
 
-def test_log_of_a_failed_launcher_is_read_or_its_absence_reported(cluster: Cluster) -> None:
+def test_log_of_a_failed_launcher_is_read_and_a_missing_permission_is_reported(cluster: Cluster) -> None:
     cluster.set_list(f"{SPACE}/pods", FAILED_LAUNCHER)
     log = f"{SPACE}/pods/train-launcher-abcde/log"
     cluster.api.objects[log] = {"log": "a@train-worker-0: Permission denied (publickey)."}

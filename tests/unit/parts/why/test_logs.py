@@ -1,4 +1,4 @@
-"""Logs of launchers and sshd in failed jobs: recorded from real programs, and in TABLE from issue threads."""
+"""Logs of launchers and sshd in failed jobs. LOGS were recorded from real programs, TABLE is from issue threads."""
 
 import pytest
 
@@ -284,7 +284,7 @@ TABLE = {
         "program-aborted",
         "the program ended itself: [gloo/transport/tcp/pair.cc:589] Read error [10.0.0.7]:41: Connection reset by peer",
     ),
-    "an exception of the program with a lost connection, and its signal": (
+    "an exception of the program about a lost connection, and its signal": (
         f"terminate called after throwing an instance of 'E'\n  what():  database: Connection closed\n{ABORTED}",
         "program-aborted",
         "the program ended itself: database: Connection closed",
@@ -305,7 +305,7 @@ TABLE = {
         "no-launcher-library",
         "mpirun in the launcher lacks the library libopen-rte.so.40",
     ),
-    "the first of two messages, which is the lower in the table": (
+    "two messages, of which the first is lower in the table of messages": (
         "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no mesh\n"
         "train: Unexpected bus error encountered in worker.\n",
         "program-aborted",
@@ -441,7 +441,7 @@ ENDED = {
 
 @pytest.mark.parametrize("ended", ENDED)
 @pytest.mark.parametrize("peer", PEERS)
-def test_ranks_that_lost_a_different_rank_do_not_hide_how_it_ended(peer: str, ended: str) -> None:
+def test_ranks_that_lost_a_different_rank_do_not_hide_how_that_rank_ended(peer: str, ended: str) -> None:
     log, cause = ENDED[ended]
     for text in (f"{PEERS[peer]}{log}", f"{log}{PEERS[peer]}"):
         message = logs.find(f"starting\n{text}")
@@ -632,7 +632,7 @@ def test_error_shortly_before_the_last_line_is_found(log: str, last: str, error:
     assert logs.program_output(log) == ("", last, error)
 
 
-def test_last_line_is_mpi_aborts_if_the_program_wrote_no_output() -> None:
+def test_last_line_is_from_mpi_abort_if_the_program_wrote_no_output() -> None:
     last = logs.last((LOGS / "abort.openmpi-4.log").read_text())
     assert last == "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD"
 
