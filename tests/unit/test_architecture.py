@@ -26,7 +26,7 @@ PACKAGES = sorted(
     path.parent
     for top in ("webhook", LIBRARY)
     for path in (ROOT / top).rglob("__init__.py")
-    # The docstring of an injection is for users, also if the injection is a package.
+    # This test skips injections that are packages, because their docstrings are written for users.
     if path.parent != ROOT / "webhook" and path.parent.parent != ROOT / "webhook" / "injections"
 )
 

@@ -35,7 +35,7 @@ def test_hook_definition_is_valid_for_pre_commit(tmp_path: Path) -> None:
 
 
 def test_file_with_the_name_of_an_option_is_read_as_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """pre-commit calls the entry with the arguments of the hook or of the user, and with files relative to the root."""
+    """pre-commit calls the entry with arguments of the hook or the user, then with paths relative to the repository."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "policy.yaml").write_text("apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n")
     for name in ("--x.yaml", "--policy=mine.yaml"):
@@ -70,7 +70,7 @@ def test_action_is_valid_for_github() -> None:
 
 
 def test_packages_of_the_action_are_locked() -> None:
-    """Without build isolation, pip uses the locked build tools. Otherwise it would download any version.
+    """Without build isolation, pip uses the locked build tools. With it, pip would download any version of them.
 
     `--only-binary` is necessary because the lock files also have hashes of source distributions.
     """
@@ -103,7 +103,7 @@ def test_action_in_the_page_has_valid_inputs() -> None:
 
 
 def run_action(folder: Path, inputs: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run the step that checks files, like a runner."""
+    """Do what a runner does for the step that checks files."""
     program = folder / "temp" / "mpijob-webhook" / "bin" / "mpijob-webhook"
     program.parent.mkdir(parents=True)
     program.symlink_to(Path(sys.executable).with_name("mpijob-webhook"))

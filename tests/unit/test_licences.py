@@ -13,7 +13,7 @@ def test_every_licence_is_allowed(package: str) -> None:
     try:
         found = licences.names(licences.licence(metadata(package)))
     except PackageNotFoundError:
-        pytest.skip("for another Python or system")
+        pytest.skip("the package is for another Python version or operating system")
     assert found
     assert found <= licences.ALLOWED
 

@@ -51,7 +51,7 @@ WRONG_RIGHT: Final = re.compile("«(.*?)→(.*?)»")
 
 
 def mistake(text: str, said: str, **about: Any) -> Mistake:
-    """A mistake in one field. `text` is a change of the field with the wrong and the right part as «wrong→right»."""
+    """A mistake in one field. `text` sets the field; «wrong→right» in it marks the mistake and its fix."""
     (path, wrong), (_, right) = (change(WRONG_RIGHT.sub(group, text)) for group in (r"\1", r"\2"))
     return Mistake({path: wrong}, said, {path: right}, **about)
 
@@ -281,7 +281,7 @@ RULES: Final[Mapping[str, Mistake]] = {
         "Worker.replicas: «150→100»", "150 workers, at most 100 allowed. Set replicas to 100 or fewer."
     ),
 }
-"""A mistake for each rule, with a policy in which all other rules are off."""
+"""A mistake for each rule. The policy of the test switches all other rules off."""
 NO_SINGLE_FIX: Final = {
     "child-names": "the user chooses another name",
     "job-size": "the user decides what to leave out",

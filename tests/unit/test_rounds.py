@@ -48,7 +48,7 @@ def wrong(manifest: Manifest, world: JobWorld) -> list[Finding]:
 
 
 def rounds(path: Path) -> int:
-    """The number of submissions with findings. A submission counts twice if a fix does not contain the value."""
+    """The number of submissions with findings. A submission counts twice if the user must choose the value of a fix."""
     return sum(1 + any(WITHOUT_VALUE.search(each.violation.fix) for each in found) for found in rejections(path))
 
 

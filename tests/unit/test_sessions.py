@@ -20,7 +20,7 @@ def test_recordings_match_the_texts(name: str) -> None:
 
 
 def test_readme_shows_outputs_of_the_pages() -> None:
-    """The outputs in the pages are compared with a real run."""
+    """tests/integration/test_sessions.py compares the outputs in the pages with a real run."""
     run = {
         (part.line, part.shown)
         for page in texts.PAGES

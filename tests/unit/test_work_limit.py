@@ -132,7 +132,7 @@ def test_exception_lost_in_a_finalizer_is_raised_again() -> None:
 
 
 def test_uncounted_work_is_not_limited() -> None:
-    """The time in `uncounted`, such as for values that are derived once and cached, does not count."""
+    """The time in `uncounted` does not count. It is for work that is done once, such as deriving a cached value."""
     outcomes = run(
         """
         from webhook.cluster.contents import Group

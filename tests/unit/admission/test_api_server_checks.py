@@ -72,5 +72,5 @@ def test_invalid_label_or_annotation_is_a_warning(changes: dict[str, Any], expec
         {"metadata": {"generateName": "resnet-"}},
     ],
 )
-def test_valid_value_or_fault_for_the_validating_hook_is_not_a_warning(changes: dict[str, Any]) -> None:
+def test_no_warning_for_a_valid_value_or_a_fault_that_the_validating_hook_reports(changes: dict[str, Any]) -> None:
     assert warnings(changes) == []

@@ -76,7 +76,7 @@ def test_patch_of_jobs_with_a_wrong_value_in_each_field(value):
         hold(job, BUSY)
 
 
-def test_job_gets_every_injection_that_changes_it_alone():
+def test_injections_that_each_change_a_job_alone_all_change_it_together():
     alone = {injection_id for injection_id in injections.REGISTRY if mutate(COMPLETE, only(injection_id)).patch}
     expected = sorted(alone & {injection.id for injection, _ in DEFAULTS.injections})
     decision = hold(COMPLETE)
@@ -143,11 +143,11 @@ def created_by(username, job, view):
 
 
 class TestClaims:
-    """Jobs that claim, by an owner reference or a label of Kueue, that a controller created them."""
+    """Jobs that claim, by an owner reference or by a label or annotation of Kueue, that a controller created them."""
 
     @CLAIMS
     @pytest.mark.parametrize("kueue", CONTROLLERS[:2])
-    def test_claim_is_trusted_from_a_controller_with_kueue_installed(self, metadata, reason, kueue):
+    def test_claim_of_a_controller_is_trusted_if_kueue_is_installed(self, metadata, reason, kueue):
         decision = created_by(kueue, mpijob(metadata=metadata), Snapshot([config()]))
         assert (decision.skipped, decision.patch, decision.notes) == (reason, [], [])
         assert decision.response("u-1").audit_annotations == {"skipped": reason}
@@ -159,14 +159,14 @@ class TestClaims:
         assert set(decision.authors) == {"created-by", "job-timeout"}
 
     @CLAIMS
-    def test_job_with_a_claim_of_an_ordinary_user_still_gets_unskippable_injections(self, metadata, reason):
+    def test_claim_by_an_ordinary_user_does_not_prevent_unskippable_injections(self, metadata, reason):
         decision = hold(mpijob(metadata=metadata))
         assert decision.document["spec"]["runPolicy"] == {"activeDeadlineSeconds": 86400}
         assert set(decision.authors) == {"created-by", "job-timeout"}
         assert decision.skipped == ""
 
     @CLAIMS
-    def test_claiming_job_is_not_changed_without_unskippable_injections(self, metadata, reason):
+    def test_job_with_a_claim_is_not_changed_if_no_injection_is_unskippable(self, metadata, reason):
         policy = policy_of({"job-timeout": {"default": None}, "created-by": {"enabled": False}})
         decision = hold(mpijob(metadata=metadata), policy)
         assert (decision.skipped, decision.patch, decision.document) == (reason, [], None)
@@ -249,9 +249,9 @@ class TestUpdate:
 def test_note_of_each_injection_fits_into_a_warning(injection_id):
     example = examples()[injection_id]
     decision = hold(example.job, only(injection_id, **example.settings), view=example.view)
-    assert set(decision.authors) == {injection_id}, "the EXAMPLE in its test file must be a job that it changes"
+    assert set(decision.authors) == {injection_id}, "the injection must change the EXAMPLE in its test file"
     assert bool(decision.notes) is not injections.REGISTRY[injection_id].quiet
-    assert decision.warnings == decision.notes, "a note of the defaults is never cut"
+    assert decision.warnings == decision.notes, "the note of an example is never cut"
     assert all(note.startswith(f"{injection_id}: ") for note in decision.notes)
 
 

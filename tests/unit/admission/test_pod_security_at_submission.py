@@ -69,7 +69,7 @@ def test_violation_of_the_audit_level_is_only_in_the_audit_log() -> None:
     }
 
 
-def test_action_of_the_rule_and_mode_of_the_policy_are_a_maximum() -> None:
+def test_verdict_is_not_stricter_than_the_action_of_the_rule_or_the_mode_of_the_policy() -> None:
     view = labelled(enforce="baseline")
     for policy, expected in (
         ("", {"denied": [FIELD]}),

@@ -23,7 +23,7 @@ PROPOSING = ("must be a list: ", "must be a mapping: ", "must be a label selecto
 MISTAKE = re.compile("«(.*?)→(.*?)»", re.DOTALL)
 
 TEAM_A = "{matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [team-a]}]}"
-# The document below its header, with «wrong text→right text», and the whole message.
+# Each item has a policy without its header, and the whole message. «wrong→right» marks the mistake and its fix.
 BELOW_HEADER = [
     (
         "rules:\n  images:\n    allowedRegistries: «registry.example.com/ml→[registry.example.com/ml]»",

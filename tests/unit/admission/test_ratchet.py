@@ -26,14 +26,14 @@ FILE = {"key": "A", "path": "env", "volumeName": "files"}
 
 
 def denied(stored: Json, new: Json, rules: str = "", view: ClusterView | None = None) -> list[str]:
-    """The rules that reject the update. It first checks that the stored job would be rejected as a new job."""
+    """The rules that reject the update. The stored job must be one that would be rejected as a new job."""
     policy = f"rules: {{{rules}}}"
     assert decide(stored, policy, view=view).denied
     return [finding.rule for finding in decide(new, policy, view=view, old=stored).denied]
 
 
 def step(change: str, before: Any, after: Any, **more: Any) -> tuple[Json, Json]:
-    """The good job with two different values of a field."""
+    """The good job twice: with the value `before` and with the value `after` in the field `change`."""
     return changed({**more, change: before}), changed({**more, change: after})
 
 
@@ -73,7 +73,7 @@ def test_job_with_a_too_long_name_may_be_scaled_down() -> None:
 
 
 def test_unset_min_available_is_the_same_violation_with_any_number_of_pods() -> None:
-    """The message contains the number of pods."""
+    """Only the messages differ, because they contain the number of pods."""
     settings = "gang: {scheduler: scheduler-plugins}"
     more = {"spec.launcherCreationPolicy": "WaitForWorkersReady"}
     for before, after in ((6, 4), (4, 6)):
@@ -182,7 +182,7 @@ ADDS_TWO = context(capabilities={"add": ["SYS_ADMIN", "NET_ADMIN"]})
 
 
 class TestPodSecurity:
-    """A namespace that enforces a level, but did not when the job was created."""
+    """The namespace enforces a level. It did not enforce the level when the job was created."""
 
     VIEW = labelled(enforce="restricted")
 
@@ -238,7 +238,7 @@ class TestPodSecurity:
         assert set(denied(self.job(old={}), self.job(new={}, old={}), view=self.VIEW)) == {"pod-security"}
 
 
-def test_uncertain_violation_is_rejected_once_it_is_certain() -> None:
+def test_uncertain_violation_is_rejected_when_it_becomes_certain() -> None:
     """The pods of a suspended job are created later, so a name in use matters only when the job resumes."""
     owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "x", "uid": "x", "controller": True}
     labels = {"training.kubeflow.org/job-name": "x"}
@@ -299,7 +299,7 @@ def test_resuming_is_rejected_if_the_service_account_gives_a_token() -> None:
     resumed = changed({"spec.runPolicy.suspend": False}, suspended)
     rules, view = "api-access: {action: deny}", Snapshot([service_account("default", token=True)])
     assert denied(suspended, resumed, rules, view) == ["api-access"] * 2
-    assert denied(suspended, resumed, rules) == [], "an account that cannot be read rejects no update"
+    assert denied(suspended, resumed, rules) == [], "no update is rejected because of an account that cannot be read"
     chosen = changed({f"{role}.template.spec.automountServiceAccountToken": True for role in ("Launcher", "Worker")})
     stored = changed({"spec.runPolicy.suspend": True}, chosen)
     assert denied(stored, changed({"spec.runPolicy.suspend": False}, stored), rules, view) == [], "the fault is not new"

@@ -112,14 +112,14 @@ def test_job_with_a_claimed_controller_needs_required_injections(metadata):
 
 @pytest.mark.parametrize("metadata", CLAIMS)
 @pytest.mark.parametrize(("view", "trusted"), [(Snapshot([config()]), True), (VIEW, False)])
-def test_controller_may_create_jobs_without_injections_with_kueue(metadata, view, trusted):
+def test_controller_may_create_jobs_without_injections_if_kueue_is_installed(metadata, view, trusted):
     policy = requiring()
     username = policy.document.controllers[0]
     denied = decide(mpijob(metadata=metadata), policy, view=view, namespace="team", username=username).denied
     assert (RULE not in {finding.rule for finding in denied}) is trusted
 
 
-def test_update_is_admitted_without_a_value_that_the_stored_job_lacks():
+def test_update_is_admitted_if_the_stored_job_also_lacks_the_required_value():
     policy = policy_of({"worker-readiness": {"enabled": True, "port": 22, "required": "deny"}})
     stored = mutate(mpijob(run_policy={"suspend": True}), policy).document
     resumed = copy.deepcopy(stored)

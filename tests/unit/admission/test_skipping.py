@@ -79,7 +79,7 @@ def test_violation_in_another_change_by_kueue_is_rejected() -> None:
     assert [each.rule for each in update(changes).denied] == ["images"]
 
 
-def test_kueues_account_is_judged_like_a_user_without_kueue() -> None:
+def test_kueues_account_has_no_special_role_if_kueue_is_not_installed() -> None:
     assert update(STARTS, view=NothingKnown()).skipped == ""
     assert update(STARTS, view=NothingKnown()).allowed, "the update makes nothing worse"
 

@@ -272,7 +272,7 @@ TAKEN_OUT = {
     # the client, whether the document is from the cluster, whether the value is restored
     "edited": ("kubectl-edit", True, False),
     "patched": ("kubectl-patch", True, False),
-    "what get returned": ("kubectl-replace", True, False),
+    "the output of kubectl get": ("kubectl-replace", True, False),
     "a file": ("kubectl-replace", False, True),
     "another program": ("argocd-controller", True, True),
 }
@@ -311,8 +311,8 @@ FILES = {
     # the file applied before, the file applied now, the client, whether the value is restored
     "the same file": (CLEAN, CLEAN, KUBECTL_APPLY, True),
     "another file": (json.dumps(job(hostname="x")), CLEAN, KUBECTL_APPLY, False),
-    "a forged one before": ("{}", CLEAN, KUBECTL_APPLY, False),
-    "none before": (None, CLEAN, KUBECTL_APPLY, False),
+    "a forged file before": ("{}", CLEAN, KUBECTL_APPLY, False),
+    "no file before": (None, CLEAN, KUBECTL_APPLY, False),
     "an editor": (CLEAN, CLEAN, "kubectl-edit", False),
     "replaced": (CLEAN, None, "kubectl-replace", False),
     "server side": (None, None, "kubectl", False),
@@ -322,7 +322,7 @@ FILES = {
 @pytest.mark.parametrize("case", list(FILES))
 @pytest.mark.parametrize("injection_id", list(WIDE))
 def test_common_value_is_restored_when_the_same_file_is_applied(injection_id: str, case: str) -> None:
-    """The policy has changed since, and these values may also be the user's."""
+    """The policy has changed since the job was created. Such a value may also come from the user."""
     before, now, manager, comes_back = FILES[case]
     field, settings = WIDE[injection_id]
     stored, new = mutate(job(), only(injection_id, **settings), view=KNOWN).document, job()
@@ -350,7 +350,7 @@ def test_forged_last_applied_annotation_restores_nothing(forged: str, manager: s
     assert mutate(clean, DEFAULTS, "UPDATE", stored=stored, manager=manager).patch == []
 
 
-def test_added_workers_are_injected_and_the_launcher_is_not() -> None:
+def test_added_workers_get_injections_and_the_launcher_gets_none() -> None:
     alone = job()
     workers = alone["spec"]["mpiReplicaSpecs"].pop("Worker")
     both = copy.deepcopy(alone)

@@ -18,7 +18,7 @@ from webhook.api.annotations import TIMEOUT
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 
-# A job whose command has no number of ranks, so that no rule compares it with the workers.
+# The command of this job has no number of ranks, so no rule compares ranks with workers.
 GOOD = jobs.changed({**NO_TOKEN, "Launcher.template.spec.containers.0.command": ["train.sh"]})
 
 

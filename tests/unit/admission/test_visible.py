@@ -30,7 +30,7 @@ from webhook.rules import REGISTRY, Violation
 FORGED = "7. spec.b: is bad [images]"
 EVIL = f"a\n{FORGED}\r\x1b[31m\u202e\u2028\x85b"
 VIEWS = ["nothing", "cluster"]
-# Rules that quote text of the job below. If all of them have findings, the text has reached the messages.
+# Rules that quote text of the jobs below. If all of them have findings, the text has reached the messages.
 REPEATING = {"accelerator-available", "images", "pod-security", "priority", "references", "upstream-contract"}
 
 
@@ -60,7 +60,7 @@ def test_finding_of_any_rule_is_escaped(name: str, path: str, message: str, fix:
 
 
 def jobs() -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
-    """(path, job) for jobs with the text in place of each value, and as an additional key of each mapping."""
+    """(path, job), where the job has the text at the path: instead of a value, or as an additional key of a mapping."""
     yield from replaced(EVIL)
     for path in ((), *paths(COMPLETE)):
         job: Any = copy.deepcopy(COMPLETE)

@@ -1,4 +1,4 @@
-"""accelerator-available: some node could hold each pod of the job, and all nodes together the whole job."""
+"""accelerator-available: each pod fits on some node, and the whole job fits on all nodes together."""
 
 from typing import Any
 

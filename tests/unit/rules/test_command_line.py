@@ -73,7 +73,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["/entrypoint.sh", "mpirun -np 4 train"], None, "OpenMPI"),
         ([""], None, "OpenMPI"),
         (None, None, "OpenMPI"),
-        # The script uses the words after it, or there is only one, which is the script's name.
+        # The script uses the words after it, or only one word follows the script. Shells take that word for $0.
         (["bash", "-c", 'mpirun -np "$1" x', "run", "4"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 8 python x.py", "mpirun"], None, "OpenMPI"),
         (["bash", "-c", "source /entrypoint.sh", "--", "mpirun", "-np", "8", "x"], None, "OpenMPI"),
@@ -503,7 +503,7 @@ def test_fix_keeps_sshd_in_the_foreground(script: str, fix: str) -> None:
 
 
 def of_volume(*roles: str, **source: Any) -> dict[str, Any]:
-    """Changes: a volume at /v of these roles."""
+    """Changes that mount a volume at /v in these roles."""
     volume = {"name": "v"} | source
     return {f"{role}.template.spec.volumes": [volume] for role in roles} | {
         f"{role}.template.spec.containers.0.volumeMounts": [{"name": "v", "mountPath": "/v/"}] for role in roles

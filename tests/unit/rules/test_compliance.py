@@ -62,7 +62,7 @@ def test_nothing_is_required_by_default() -> None:
         ({"metadata.labels": {"compliance.openshift.io/hipaa": "TRUE"}}, True),
         ({"metadata.labels": {"compliance.openshift.io/hipaa": "false"}}, False),
         ({"metadata.annotations": {"compliance.openshift.io/data-classification": "public"}}, False),
-        # One marker is enough, although the label is false.
+        # One marker is enough. The other marker, a label, is false.
         ({**MARKED, "metadata.labels": {"compliance.openshift.io/hipaa": "false"}}, True),
     ],
 )

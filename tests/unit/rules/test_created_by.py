@@ -1,4 +1,4 @@
-"""created-by: a new job may only name its requester, and the name cannot change."""
+"""created-by: a new job may name its requester and nobody else, and an update cannot change the name."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def test_update_that_changes_the_name_is_rejected(old: str | None, new: str | No
 
 
 @pytest.mark.parametrize("name", [None, "alice", "bob"])
-def test_update_by_another_user_that_keeps_the_name_is_accepted(name: str | None) -> None:
+def test_update_that_keeps_the_name_is_accepted_from_every_user(name: str | None) -> None:
     assert violations("created-by", by(name, other="x"), old=by(name)) == []
 
 

@@ -300,7 +300,7 @@ NO_GPUS: Json = {"resources": {"limits": {"cpu": "1"}}}
 
 
 def visible(value: str | None = "all", **container: Any) -> Json:
-    """A container without a GPU request that sets NVIDIA_VISIBLE_DEVICES; None reads the value from a ConfigMap."""
+    """A container that sets NVIDIA_VISIBLE_DEVICES and requests no GPU. None stands for a value from a ConfigMap."""
     source = {"valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}} if value is None else {"value": value}
     return {**NO_GPUS, **container, "env": [{"name": "A", "value": "all"}, {"name": VISIBLE, **source}]}
 
@@ -371,7 +371,7 @@ class TestClaims:
         view = Snapshot([claim_template("t", request)])
         return violations("gpus", claims("t"), settings=settings, view=view)
 
-    def test_claims_use_their_maximum_for_upper_limits(self) -> None:
+    def test_maximum_of_a_claim_is_compared_with_the_upper_limit(self) -> None:
         assert self.check(exactly(count=16)) == []
         fix = "Request 16 or fewer in all, by another ResourceClaimTemplate, and use more workers."
         assert self.check(exactly(count=17)) == [
@@ -394,7 +394,7 @@ class TestClaims:
             violations("gpus", claims("t"), settings={"max": 17}, view=Snapshot([claim_template("t", choices)])) == []
         )
 
-    def test_claims_use_their_minimum_for_lower_limits(self) -> None:
+    def test_minimum_of_a_claim_is_compared_with_the_lower_limit(self) -> None:
         assert self.check(exactly(count=1), {"min": 1}) == []
         [short] = self.check(exactly(count=1), {"min": 2})
         assert (short.path, short.message) == (self.PATH, "a worker requests 1 GPU, at least 2 required")

@@ -193,12 +193,12 @@ def test_update_cannot_exceed_the_maximum() -> None:
     stored = changed(job(DAY) | {"spec.runPolicy.suspend": True})
     assert outcome(changed(job()), stored) == (DAY, []), "the injection restores it"
     assert outcome(changed(job(8 * DAY)), stored) == (8 * DAY, ["job-timeout"])
-    assert outcome(changed(job(DAY)), stored) == (DAY, []), "resumed"
+    assert outcome(changed(job(DAY)), stored) == (DAY, []), "the job resumes with its limit"
     never = changed({"metadata.annotations": {ACTION: "notify-only"}})
     assert outcome(changed({"metadata.annotations": {ACTION: "notify-only", "a": "b"}}), never) == (None, [])
 
 
-def test_job_may_have_no_limit_without_a_maximum_or_an_injection() -> None:
+def test_job_may_have_no_limit_if_the_policy_lacks_a_maximum_or_the_injection() -> None:
     unbounded = "rules: {job-timeout: {max: null}}\n"
     assert outcome(changed(job(action="notify-only")), policy=unbounded) == (None, [])
     skipping = changed({"metadata.annotations": {"training.openshift.io/skip": "job-timeout"}})
@@ -295,7 +295,7 @@ class TestLimitOfWorkers:
             ({**LIMITED, OWN: WEEK + 1}, {"max": "8d"}),
             ({**LIMITED, OWN: WEEK}, {}),
             (LIMITED, {}),  # a policy without the injection
-            ({OWN: YEAR}, {}),  # the job has no limit either
+            ({OWN: YEAR}, {}),  # the job itself has no limit
         ],
     )
     def test_worker_limit_up_to_the_maximum_is_accepted(self, changes: Json, settings: Json) -> None:
@@ -333,6 +333,6 @@ class TestLimitOfWorkers:
     @pytest.mark.parametrize(
         "policy", ["injections: {job-timeout: {default: null}}", "rules: {job-timeout: {max: null}}"]
     )
-    def test_workers_get_no_limit_without_a_job_limit_or_a_maximum(self, policy: str) -> None:
+    def test_workers_get_no_limit_if_the_policy_lacks_a_default_or_a_maximum(self, policy: str) -> None:
         mutated = pipelines.mutate(request(changed()), policy=load_policy(f"{HEADER}{policy}\n"), view=NothingKnown())
         assert "activeDeadlineSeconds" not in mutated.document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]

@@ -1,4 +1,4 @@
-"""network-policy: traffic that no NetworkPolicy filters, and postures: which NetworkPolicy a job gets."""
+"""network-policy: traffic that no NetworkPolicy filters, and the posture, which says what NetworkPolicy a job gets."""
 
 from typing import Any
 

@@ -176,7 +176,7 @@ def test_fix_of_a_warning_names_no_exemption() -> None:
         ),  # the label has the level of the floor, so the label's version applies
     ],
 )
-def test_version_of_the_label_the_floor_or_the_cluster_applies(
+def test_version_comes_from_the_label_or_the_floor_or_the_cluster(
     modes: dict[str, str], settings: Json, count: int
 ) -> None:
     context = {**COMPLIANT, "allowPrivilegeEscalation": True}

@@ -61,7 +61,7 @@ def test_all_faults_of_both_roles_are_reported_at_once() -> None:
 
 
 def test_same_fault_in_both_roles_is_reported_for_both() -> None:
-    """Only parts without faults are skipped when the other role has the same part."""
+    """The rule skips a part of the second role only if the first role has the same part without faults."""
     bad = [{"key": "a b", "operator": "Exists"}]
     changes = {f"{role}.template.spec.tolerations": bad for role in ("Launcher", "Worker")}
     assert [each.path for each in violations("pod-template", changes)] == [
@@ -87,7 +87,11 @@ def test_volumes_of_the_operator_may_be_mounted(role: str, volume: str) -> None:
 
 @pytest.mark.parametrize(("changes", "advisory"), [(HUGE, True), (NO_LIMIT, False)])
 def test_missing_value_that_a_limit_range_may_set(changes: Json, advisory: bool) -> None:
-    """With LimitRanges it is left to the rule `limit-range`; unknown ones rarely limit extended resources."""
+    """If the namespace has LimitRanges, the rule `limit-range` reports the missing value.
+
+    If LimitRanges are unknown, missing cpu and memory are a warning. A missing limit of an extended resource is a
+    rejection, because LimitRanges rarely set it.
+    """
     assert [text.startswith("(advice)") for text in told(changes, NO_RANGES)] == [False]
     assert [text.startswith("(advice)") for text in told(changes, NothingKnown())] == [advisory]
     assert told(changes, RANGES) == []

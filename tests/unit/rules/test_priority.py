@@ -134,7 +134,7 @@ def test_missing_class_that_is_allowed_is_reported(allowed: list[str], fix: str)
     ],
 )
 def test_missing_class_is_not_suggested(allowed: list[str], fix: str) -> None:
-    """Only a class that is known to be missing is left out."""
+    """The fix leaves out a class only if the class is known to be missing."""
     both = Snapshot([*OBJECTS, priority_class("prod"), workload_priority_class("high")])
     changes = job(labels={"kueue.x-k8s.io/priority-class": "urgent"}, worker="urgent")
     result = violations("priority", changes, settings={"allowed": allowed, "allowedWorkload": allowed}, view=both)

@@ -196,7 +196,7 @@ def test_folders_that_open_mpi_adds_on_workers_are_accepted(command: str, name: 
     assert (result == []) is reaches
 
 
-def test_variable_with_the_nodes_name_or_used_by_another_variable_is_accepted() -> None:
+def test_variable_is_accepted_if_it_holds_the_nodes_name_or_another_variable_uses_it() -> None:
     env = "Launcher.template.spec.containers.0.env"
     named = {"name": "WHERE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
     other = [{"name": "A", "value": "1"}, {"name": "OMPI_MCA_b", "value": "$(A)"}]
@@ -299,7 +299,7 @@ def test_names_are_a_setting() -> None:
 
 
 def test_variable_in_mca_base_env_list_is_accepted() -> None:
-    """Open MPI 4 fails with both the list and `-x`, so the rule must not suggest `-x`."""
+    """Open MPI 4 fails if it gets the list together with `-x`, so the rule must not suggest `-x`."""
     listed = "OMPI_MCA_mca_base_env_list"
     assert check(launcher=["NCCL_DEBUG", listed]) == []
     assert check(launcher=[listed], worker=["NCCL_DEBUG"]) == []

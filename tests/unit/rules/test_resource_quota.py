@@ -100,7 +100,7 @@ def test_only_exceeded_quotas_are_evaluated_for_other_sizes(monkeypatch: pytest.
     short = [quota({GPUS: 9}, {GPUS: 4}, name=name) for name in ("a", "z")]
     [violation] = violations(RULE, job(20), view=cluster(*good, *short))
     assert "1. Reduce worker count to 2 (4 GPUs total)" in violation.fix
-    assert max(evaluations[f"q{number:04}"] for number in range(50)) <= 8, "only for the job as submitted"
+    assert max(evaluations[f"q{number:04}"] for number in range(50)) <= 8, "only the submitted size"
     assert evaluations["z"] < evaluations["a"], "a size that exceeds the first quota is not compared with the next"
 
 
@@ -276,7 +276,7 @@ def test_job_with_a_controlling_owner_does_not_wait_in_kueue(controls: bool, adv
         cluster(quota({GPUS: 1}, namespace="team-b")),
         cluster(quota({GPUS: 40})),
         cluster(quota({GPUS: 40}, {})),
-        cluster(quota({GPUS: 40}, {}), stored("a", 3)),  # the quota may already include the pods of a
+        cluster(quota({GPUS: 40}, {}), stored("a", 3)),  # the quota may already include the pods of the job a
         cluster(quota({GPUS: 1}, scopes=["Terminating"])),
         cluster(quota({GPUS: 1}, scopes=["BestEffort"])),
         cluster(quota({"nvidia.com/gpu": 1, "count/widgets.example.com": 0})),
@@ -295,7 +295,7 @@ def test_job_for_another_cluster_is_accepted() -> None:
     ("others", "fits"),
     [
         ([], 8),
-        (running("a"), 8),  # the usage includes the pods of a
+        (running("a"), 8),  # the usage includes the pods of the job a
         ([stored("a", 3)], 5),
         ([*running("a", 3), *pods("a", 1)], 8),
         ([stored("a", 3), *pods("a", 2)], 7),
@@ -316,7 +316,7 @@ def test_reservations_of_other_jobs_reduce_the_quota(others: list[Json], fits: i
 
 
 def test_unknown_usage_of_other_jobs_is_ignored() -> None:
-    """Without the pods, the part of a job that is already in use is unknown."""
+    """If pods are unknown, it is also unknown how much of a job the usage of the quota already includes."""
     other = changed(job(8) | {"metadata.name": "a"})
     assert violations(RULE, job(8), view=Snapshot([quota({GPUS: 16}), limit_range(), other])) == []
 

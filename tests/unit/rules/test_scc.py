@@ -1,4 +1,4 @@
-"""scc: a job is rejected if its pods may use no SCC that accepts them."""
+"""scc: a job is rejected if none of the SCCs that its pods may use accepts them."""
 
 import re
 from pathlib import Path

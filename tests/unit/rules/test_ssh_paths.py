@@ -278,7 +278,7 @@ def test_image_of_root_without_ssh_in_a_restricted_namespace_is_reported(worker:
 
 
 def test_message_names_the_restricted_namespace() -> None:
-    """The message does not name runAsNonRoot, which the user may not have written."""
+    """The message does not name runAsNonRoot, because perhaps the user did not write it."""
     changes = job(launcher={"runAsNonRoot": True}, worker={"runAsUser": 1000, "runAsNonRoot": True})
     messages = [violation.message for violation in violations("ssh-paths", changes, view=RESTRICTED)]
     assert '"/root/.ssh" is for root, and this namespace starts nothing as root (Launcher)' in messages

@@ -38,7 +38,7 @@ def test_change_that_breaks_a_running_job_is_rejected(changes: dict[str, Any], p
 
 
 @pytest.mark.parametrize(("changes", "path"), FIXED)
-def test_suspended_job_may_change_also_when_it_resumes(changes: dict[str, Any], path: str) -> None:
+def test_suspended_job_may_change_even_in_the_update_that_resumes_it(changes: dict[str, Any], path: str) -> None:
     assert violations("update-safety", {**changes, **SUSPENDED}, old=SUSPENDED) == []
     assert violations("update-safety", changes, old=SUSPENDED) == [], path
 

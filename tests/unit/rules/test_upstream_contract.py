@@ -65,7 +65,7 @@ REJECTED: list[tuple[dict[str, Any], str, str]] = [
     ({"spec.runPolicy.backoffLimit": -1}, "spec.runPolicy.backoffLimit", "is -1"),
     ({"spec.runPolicy.managedBy": ""}, "spec.runPolicy.managedBy", '"" is not supported'),
     ({"spec.runPolicy.managedBy": "me"}, "spec.runPolicy.managedBy", '"me" is not supported'),
-    # 14: the implementation (13 is an empty path, for which the operator sets its default before the check)
+    # 14: the implementation (13 is an empty path: the operator replaces it with the default before the check)
     ({"spec.mpiImplementation": "MVAPICH"}, "spec.mpiImplementation", '"MVAPICH" is not supported'),
     # Quantities: the schema accepts 1e1.5, Go's decoder rejects it.
     ({f"{SPEC}.containers.0.resources.limits.cpu": BAD}, f"{POD}.containers[0].resources.limits[cpu]", BAD),
@@ -160,7 +160,7 @@ def test_value_that_the_operator_overwrites_is_a_warning(changes: dict[str, Any]
         ("launcher", "Launcher", "Rename it to Launcher."),
         ("Master", "Launcher", "Rename it to Launcher."),
         ("Chief", "Launcher", "Remove it: there are only Launcher and Worker."),
-        # The correct key exists too. With the key renamed, one of the two would be lost.
+        # The correct key exists too. If the wrong key were renamed, one of the two would be lost.
         ("worker", None, "Remove it: there are only Launcher and Worker."),
     ],
 )

@@ -96,7 +96,7 @@ def test_missing_queue_is_rejected(changes: Json, path: str) -> None:
 
 
 def test_capacity_of_the_suggested_queue_is_checked() -> None:
-    """Otherwise the user would see this problem only at the next attempt."""
+    """Without this check the user would see the problem at the next attempt."""
     absent, small = reported(TEAM, queue("team-a", {GPU: 7}))
     assert (absent.path, absent.fix) == (FIELD, "Use team-a.")
     assert small.message == f'needs 8 {GPU}, queue "team-a" can hold 7'
@@ -191,7 +191,7 @@ def test_job_above_the_capability_is_rejected(changes: Json, capability: Json, m
     assert fault.degree is not None
 
 
-def test_gang_without_the_waiting_launcher_is_compared() -> None:
+def test_gang_excludes_a_launcher_that_waits_for_workers() -> None:
     """The fix also sets minAvailable, because the rule `gang` requires it."""
     (fault,) = reported(TEAM | {"spec.launcherCreationPolicy": "WaitForWorkersReady"}, queue("team", {GPU: 7}))
     assert fault.fix == "Reduce worker count to 3 and minAvailable to 3."
@@ -205,7 +205,7 @@ def test_min_resources_above_the_capability_are_rejected() -> None:
 
 
 def test_only_requests_of_containers_are_added_up() -> None:
-    """The operator adds up requests, else limits, of containers. It ignores init containers, overhead and defaults."""
+    """The operator adds up the requests of containers, or limits where requests are missing, and ignores the rest."""
     spec = "Worker.template.spec"
     changes = {
         **TEAM,
@@ -224,7 +224,7 @@ def test_only_requests_of_containers_are_added_up() -> None:
     [
         (None, None, "5"),  # two workers and the launcher
         ("high", None, "5"),
-        (None, "high", "10"),  # four workers, and the launcher twice: the operator adds it twice
+        (None, "high", "10"),  # four workers, and the launcher, which the operator adds twice
         ("gone", "gone", "5"),
     ],
 )
@@ -291,7 +291,7 @@ def test_queue_without_free_capacity_is_a_warning() -> None:
 
 @pytest.mark.parametrize("objects", [[], [queue("team", state="Closed")], [queue("team", {GPU: 1})]])
 def test_uncertain_violation_is_a_warning(objects: list[Json]) -> None:
-    """A violation is uncertain if the job is suspended, or if the operator may not create a PodGroup."""
+    """A violation is uncertain if the job is suspended, or if it is unknown whether the operator creates a PodGroup."""
     (certain,) = reported(TEAM, *objects)
     (later,) = reported(TEAM | SUSPENDED, *objects)
     (perhaps,) = reported(TEAM, *objects, settings={})
