@@ -27,7 +27,7 @@ from webhook.cluster.resource import ByNamespace, K, Resource, T
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import UNKNOWN, Answer, ClusterView, Unknown
-from webhook.server.log import JsonLog
+from webhook.server.log import make_log
 
 # API servers are killed here, and asyncio does not close a connection whose peer dies in the TLS handshake.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
@@ -169,7 +169,7 @@ async def test_unknown_resources_never_add_a_rejection(full: Cluster, tmp_path: 
 async def test_everything_is_unknown_before_the_first_list(full: Cluster, tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as stream:
         async with connected(full.kubeconfig) as connection:
-            view = LiveView(connection, log=JsonLog(stream), places=PLACES)
+            view = LiveView(connection, log=make_log(stream), places=PLACES)
             assert all(view.all(resource) is UNKNOWN for resource in ALL)
             assert not any(denied(view, job) for job in JOBS)
 

@@ -18,7 +18,7 @@ from webhook.client.wire import FaultReason
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 from webhook.server.background import at_work
-from webhook.server.log import JsonLog
+from webhook.server.log import make_log
 
 # API servers are killed here, and asyncio does not close a connection whose peer dies in the TLS handshake.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
@@ -40,7 +40,7 @@ def quick(kind: Kind[Any, Any], connection: Connection, log: Any) -> Watch[Any, 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[Any]:
     with (tmp_path / "log").open("wb") as stream:
-        yield JsonLog(stream)
+        yield make_log(stream)
 
 
 def keep_name(kind: str, path: str, **options: Any) -> Kind[Any, str]:

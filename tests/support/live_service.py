@@ -16,7 +16,7 @@ from urllib.request import urlopen
 
 import uvloop
 
-from webhook.server.log import JsonLog
+from webhook.server.log import make_log
 from webhook.server.service import ServeSettings, Service, running
 from webhook.server.telemetry import Telemetry
 
@@ -148,7 +148,7 @@ def live(**settings: Any) -> Iterator[Live]:
     ready, end = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
-        async with running(options, Telemetry(JsonLog(log))) as service:
+        async with running(options, Telemetry(make_log(log))) as service:
             started.append(Live(service, log, asyncio.get_running_loop()))
             ready.set()
             await end.wait()

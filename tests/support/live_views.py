@@ -15,7 +15,7 @@ from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView
 from webhook.cluster.resource import WatchedPlace
 from webhook.server.background import at_work
-from webhook.server.log import JsonLog
+from webhook.server.log import make_log
 
 
 @asynccontextmanager
@@ -57,7 +57,7 @@ async def viewing(
     """A live view that has read everything. It stays valid for some minutes after the block."""
     with log.open("wb") as stream:
         async with connected(kubeconfig, **options) as connection:
-            view = LiveView(connection, log=JsonLog(stream), places=places)
+            view = LiveView(connection, log=make_log(stream), places=places)
             async with at_work(view.run):
                 await view.settled()
                 yield view

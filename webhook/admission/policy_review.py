@@ -105,8 +105,9 @@ def verdict_on(
         new, old = (msgspec.json.decode(raw, type=ConfigMap | None) for raw in (request.object, request.old_object))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise review.ReviewError(f"not a ConfigMap: {error}", uid=request.uid) from None
-    names = (config_map.metadata.name for config_map in (new, old) if config_map)
-    verdict.name = next(filter(None, names), request.name)
+    verdict.name = next(
+        (config.metadata.name for config in (new, old) if config and config.metadata.name), request.name
+    )
     others = [layer for layer in policies.layers if layer.name != verdict.name]
     if new is None or not new.is_policy:
         if old is not None and old.is_policy:

@@ -21,7 +21,7 @@ from webhook.cli import files as manifests
 from webhook.cli import injected
 from webhook.cli.files import Manifest, ManifestError
 from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
-from webhook.server.log import JsonLog
+from webhook.server.log import make_log
 from webhook.server.service import ServeSettings, Service, running
 from webhook.server.telemetry import Telemetry
 
@@ -79,7 +79,7 @@ async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
     """
     settings = ServeSettings(listen=LOOPBACK, ops_listen=LOOPBACK, drain_seconds=0, ssh_keys_ready=0)
     admitted, shown_verdicts = [], set[bool]()
-    async with running(settings, Telemetry(JsonLog(io.BytesIO()))) as service, _client(service) as client:
+    async with running(settings, Telemetry(make_log(io.BytesIO()))) as service, _client(service) as client:
         click.echo(f"The webhook listens on {service.url}. It gets each job as the API server would send it.")
         for job in jobs:
             before = job.created_in(job.namespace or NAMESPACE)

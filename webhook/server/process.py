@@ -15,7 +15,7 @@ import uvloop
 
 from webhook import PROGRAM, work_limit
 from webhook.policy.in_force import policy_model
-from webhook.server.log import JsonLog, LibraryLog, LogWriter
+from webhook.server.log import LibraryLog, LogWriter, make_log
 from webhook.server.service import ServeSettings, StartError, running
 from webhook.server.telemetry import Telemetry
 
@@ -44,7 +44,7 @@ async def serve(settings: ServeSettings) -> int:
     """
     lines = LogWriter(sys.stderr.fileno())
     atexit.register(lines.drain)
-    log = JsonLog(lines, settings.log_level)
+    log = make_log(lines, settings.log_level)
     logging.basicConfig(handlers=[LibraryLog(log)], level=logging.WARNING, force=True)
     task = asyncio.current_task()
     stop = asyncio.Event()

@@ -32,7 +32,7 @@ from webhook.plugins.loading import Failures, Plugin
 from webhook.server import http_request
 from webhook.server.http_server import REASONS
 from webhook.server.limits import MAX_LOGGED_CHARACTERS, MAX_LOGGED_FAILURES, MAX_RULES_WITH_FAULTS
-from webhook.server.log import JsonLog, RefusalLog, describe
+from webhook.server.log import RefusalLog, describe, make_log
 from webhook.server.metrics import METRICS, MetricSet, Value
 
 _BY_WEBHOOK: Final = (
@@ -45,8 +45,8 @@ _QUOTED: Final = re.compile(r""""[^"]*"|'[^']*'""")
 class Telemetry:
     """The metrics, in their own registries, and the log."""
 
-    def __init__(self, log: JsonLog | None = None) -> None:
-        self.log = log or JsonLog(sys.stderr.buffer)
+    def __init__(self, log: Any = None) -> None:
+        self.log = log or make_log(sys.stderr.buffer)
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self.metrics = MetricSet(METRICS, self.registry)
@@ -153,9 +153,9 @@ class Telemetry:
                     metrics.add("refused_gpus_total", worst, resource, amount=gpus)
         for finding, _ in decision.exempted:
             metrics.add("exemptions_total", finding.rule)
-        injected = [*dict.fromkeys(decision.authors)]
-        for author in injected:
-            metrics.add("patch_ops_total", author, amount=decision.authors.count(author))
+        injected = Counted(decision.authors)
+        for author, operations in injected.items():
+            metrics.add("patch_ops_total", author, amount=operations)
         self.log.info(
             "decision",
             webhook=webhook,
@@ -170,7 +170,7 @@ class Telemetry:
             warned=_ids(decision.warned),
             audited=_ids(decision.audited),
             exempted=_ids([finding for finding, _ in decision.exempted]),
-            injected=injected,
+            injected=list(injected),
             skipped=decision.skipped[:MAX_LOGGED_CHARACTERS],
             policy=decision.policy,
             duration_ms=round(seconds * 1000, 3),

@@ -71,7 +71,7 @@ def imported(arguments: list[str], modules: list[str]) -> str:
 
 SERVE = ["serve", "--policy", "/no/such/file", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"]
 """A command that ends after its imports."""
-NETWORK = ["asyncio", "ssl", "aiohttp", "kubernetes", "cryptography", "prometheus_client"]
+NETWORK = ["asyncio", "ssl", "aiohttp", "kubernetes", "cryptography", "prometheus_client", "structlog"]
 DECISIONS = ["pydantic", "msgspec", "yaml", "webhook.rules"]
 OTHERS = ["webhook.cli.doctor", "webhook.cli.serve", "webhook.installation"]
 # Slow imports. pydantic would import importlib.metadata to search for plugins, but this search is switched off.

@@ -19,7 +19,7 @@ from tests.support.live_service import LOOPBACK, Connection
 from tests.support.logs import Log
 from webhook.server import log as log_writer
 from webhook.server.limits import MAX_LOGGED_REFUSALS
-from webhook.server.log import SUMMARY_SECONDS, JsonLog, LogWriter, RefusalLog
+from webhook.server.log import SUMMARY_SECONDS, LogWriter, RefusalLog, make_log
 from webhook.server.metrics import PREFIX
 from webhook.server.telemetry import Telemetry
 
@@ -102,7 +102,7 @@ def pipe() -> Iterator[Pipe]:
 
 def test_lines_of_several_threads_are_complete(pipe: Pipe) -> None:
     writer = LogWriter(pipe.input)
-    log = JsonLog(writer)
+    log = make_log(writer)
     threads = [threading.Thread(target=lambda: [log.info("x" * 9) for _ in range(100)]) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -118,7 +118,7 @@ def test_unread_log_drops_and_counts_the_oldest_lines(pipe: Pipe, monkeypatch: p
     writer = LogWriter(pipe.input)
     counted: list[int] = []
     writer.on_drop = lambda: counted.append(1)
-    log = JsonLog(writer)
+    log = make_log(writer)
     log.info("x" * 2 * PIPE_SIZE)
     os.read(pipe.output, 1)  # the thread is blocked in a write
     for number in range(25):
@@ -136,7 +136,7 @@ def test_unread_log_drops_and_counts_the_oldest_lines(pipe: Pipe, monkeypatch: p
 def test_closed_pipe_does_not_stop_the_writer(pipe: Pipe) -> None:
     writer = LogWriter(pipe.input)
     os.close(pipe.output)
-    log = JsonLog(writer)
+    log = make_log(writer)
     for _ in range(2):
         log.info("lost")
         writer.drain()
@@ -147,13 +147,13 @@ def test_closed_pipe_does_not_stop_the_writer(pipe: Pipe) -> None:
 def test_ending_process_writes_all_lines(end: str) -> None:
     program = f"""
 import asyncio, atexit, sys
-from webhook.server.log import JsonLog
+from webhook.server.log import make_log
 from webhook.server.log import LogWriter
 lines = LogWriter(sys.stderr.fileno())
 atexit.register(lines.drain)
 async def main():
     loop = asyncio.get_running_loop()
-    JsonLog(lines).info("the last line")
+    make_log(lines).info("the last line")
     {end}
 asyncio.run(main())
 """

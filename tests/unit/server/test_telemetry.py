@@ -19,7 +19,7 @@ from webhook.parts.job_metrics.metrics import JOB_METRICS
 from webhook.parts.standing_audit.metrics import AUDIT_METRICS
 from webhook.plugins.loading import Failures
 from webhook.server.limits import MAX_LOGGED_CHARACTERS
-from webhook.server.log import JsonLog, LibraryLog, describe
+from webhook.server.log import LibraryLog, describe, make_log
 from webhook.server.metrics import METRICS, PREFIX, Metric
 from webhook.server.telemetry import Telemetry
 
@@ -33,7 +33,7 @@ def stream():
 
 @pytest.fixture
 def telemetry(stream):
-    return Telemetry(JsonLog(stream))
+    return Telemetry(make_log(stream))
 
 
 def lines(stream):
@@ -220,7 +220,7 @@ def test_user_text_in_the_log_is_one_short_line(telemetry, stream, field):
 
 
 def test_level_of_a_log_line(stream):
-    telemetry = Telemetry(JsonLog(stream, "warning"))
+    telemetry = Telemetry(make_log(stream, "warning"))
     telemetry.decided("validate", *validated(jobs.GOOD), 0)
     telemetry.refused("validate", HTTPStatus.BAD_REQUEST, "some reason", peer=None)
     assert [line["event"] for line in lines(stream)] == ["refused"]
@@ -249,7 +249,7 @@ def test_error_is_described_without_its_text(telemetry, stream):
 
 def test_libraries_use_the_same_log_without_error_texts(stream):
     logger = logging.Logger("aiohttp.server")
-    logger.addHandler(LibraryLog(JsonLog(stream)))
+    logger.addHandler(LibraryLog(make_log(stream)))
     try:
         failing()
     except ValueError:

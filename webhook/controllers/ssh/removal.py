@@ -77,8 +77,13 @@ class KeyRemoval:
 
     def _changed(self, key: ByNamespace, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
         ended_before = old is not None and new is not None and old.uid == new.uid and bool(old.ended_at)
-        ended_at = "" if new is None else new.ended_at
-        if self._since is not None and ended_at and ended_at >= self._since and not ended_before:
+        if (
+            self._since is not None
+            and new is not None
+            and new.ended_at
+            and new.ended_at >= self._since
+            and not ended_before
+        ):
             self.reconciler.add(key)
 
     async def _store_progress(self) -> None:
