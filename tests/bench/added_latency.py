@@ -75,7 +75,7 @@ def install(cluster: Cluster, places: Sequence[Place], ca: bytes) -> None:
     cluster.apply(
         [priority | {"value": 1}, *(made for place in (*places, *broken) for made in needed(place.namespace))]
     )
-    # The API server loads configurations in order: once it calls the last hook, it calls all hooks.
+    # The API server loads configurations in order: when it calls the last hook, it already calls all other hooks.
     cluster.apply([made for place in (*places, *broken) for made in configurations(place, ca)])
     client = Client(cluster.kubeconfig)
     for place in broken:

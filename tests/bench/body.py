@@ -17,7 +17,7 @@ _EXAMPLE = load_all((EXAMPLES / "horovod-gpu.yaml").read_text())[0]
 JOBS = 100
 """Jobs of different teams, sizes and arguments in the files of reviews."""
 MARK = "987654321"
-"""The load generator replaces this text by the number of the request, in names of jobs and data."""
+"""A part of the names of jobs and data, which the load generator replaces by the number of the request."""
 _POLICY = pipelines.load_policy(None)
 CREATED = "2026-03-02T09:30:00Z"
 # The defaults of the CRD's schema, which the API server sets before it calls webhooks.

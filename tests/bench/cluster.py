@@ -23,7 +23,8 @@ from webhook.server.policy_watch import policies
 PLACES = {WatchedPlace.OWN: "mpijob-webhook", WatchedPlace.KUEUE: "kueue-system"}
 ABSENT = ("resourcequotas", "leases")
 JOBS_PER_NAMESPACE = 10
-WORKERS = 4  # workers of each job of `user_job`, and existing workers of each stored job, which has one more worker
+# The workers of a job of `user_job`. A stored job has one more in its spec, and this number of worker pods.
+WORKERS = 4
 
 Manifest = dict[str, Any]
 Listed = tuple[int, Callable[[int], bytes]]

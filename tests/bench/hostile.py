@@ -2,8 +2,8 @@
 
 A job of about 3 MB of each shape is created and updated, with both hooks, without a cluster and in a cluster with
 objects of every kind. The limit on processor time applies. The results are processor time of this process, not
-wall-clock time. The service does not decode objects that are too large, so each shape has a second job of the maximum
-decoded size.
+wall-clock time. The service does not decode objects that are too large. So each shape has a second job of the largest
+size that the service decodes.
 """
 # ruff: noqa: T201 - a command prints
 
@@ -47,7 +47,7 @@ class Taken(NamedTuple):
 
 
 def jobs(length: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(name, job) for every shape, with `length` bytes and with the maximum decoded size."""
+    """(name, job) twice for every shape: with `length` bytes, and with the largest size that the service decodes."""
     for name, make in SHAPES.items():
         yield name, make(length)
         yield f"{name}, decoded", largest(make, length)

@@ -24,7 +24,7 @@ def busy_seconds() -> float:
 
 
 def two_cores() -> tuple[int, int]:
-    """The cores for servers and load generator. Exits if there is one core: the figures would be meaningless."""
+    """(core for the servers, core for the load generator). Exits if there is one core: figures would be useless."""
     available = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
     if len(available) < 2:
         sys.exit("The benchmarks need Linux and two cores: one for the server, one for the load generator.")

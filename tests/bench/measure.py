@@ -16,7 +16,7 @@ from tests.bench.servers import Server, pinned
 from tests.controlplane.process import ControlPlaneError, guarded
 
 _requests = count(step=10**6)
-"""The number of the first request of each run, so that two runs never have the same job."""
+"""Yields the number of the first request of each run. Two runs never have the same job."""
 
 
 @dataclass(frozen=True, kw_only=True)

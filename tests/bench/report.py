@@ -42,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """A goal and the measured value. With `at_least` the value must be at least the goal, otherwise at most."""
+    """A goal and the measured value. With `at_least` the value must reach the goal, without it stay below."""
 
     name: str
     goal: float

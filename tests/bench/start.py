@@ -1,4 +1,6 @@
-"""Measures `check` for one file, and the start of `serve` with a small cluster, with the image's packages.
+"""Measures the time of `check` for one file, and the time in which `serve` starts with a small cluster.
+
+Both run with only the packages of the image.
 
 The result is the minimum of several runs, because other programs affect it least.
 """

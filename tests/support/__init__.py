@@ -2,7 +2,7 @@
 
 - Jobs: `jobs` (a valid job, changed at dotted paths), `strategies` and `any_job` (generated), `corpus` (tests/corpus).
 - Hostile jobs: `hostile`.
-- A single rule or injection: `rule_checks`; `injecting`, with the properties of all injections in `promises`.
+- A single rule: `rule_checks`. A single injection: `injecting`. Properties of all injections: `promises`.
 - Short forms of objects: `kueue_objects`, `quota_objects`, `limit_ranges`, `namespaces`, `networks`, `policies`,
 `secret_reviews`, `doctor_facts`. Generated objects: `worlds/` and `pod_security/`.
 - Fakes: `watch_api`, `object_api` and `ca_store` (API servers in memory), `watching`, `owned_objects`, `logs`.

@@ -22,8 +22,9 @@ def any_job(**samples: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
     """Any job that decodes: each field of the wire types is absent, null, or any value of its type.
 
     `samples` are strategies by the JSON name of a field. A field with this name gets these values in addition to
-    arbitrary values, as in `any_job(command=st.just(["mpirun", "-np", "4"]))`. They do not apply to structs, because
-    different structs have the same name: a container and a volume both have an `image`.
+    arbitrary values, as in `any_job(command=st.just(["mpirun", "-np", "4"]))`. A field whose
+    value is a struct never gets them, because two fields of the same name can have different types: the `image` of a
+    container is a text, and the `image` of a volume is a struct.
     """
     return any_value(MPIJob, **samples)
 

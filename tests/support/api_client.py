@@ -42,7 +42,7 @@ class Client:
         await self.make(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
 
     async def until_forbidden(self, namespace: str) -> None:
-        """Wait until the API server rejects pods in the namespace: it has seen the newest LimitRange or quota."""
+        """Wait until the API server rejects pods in the namespace. It has then seen the newest LimitRange or quota."""
         pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
         async with asyncio.timeout(30):
             status = 0

@@ -37,13 +37,13 @@ def applied(job: Json, findings: Sequence[Finding]) -> Json:
 
 
 def _renamed(finding: Finding) -> str:
-    """The path after the fix if the fix renames the field, else empty."""
+    """The new path of the field if the fix renames it; otherwise an empty text."""
     match = re.match(r"Rename it to (\S+?)[.,](?: |$)", finding.violation.fix)
     return f"{finding.violation.path.rpartition('.')[0]}.{match[1]}" if match else ""
 
 
 def _apply(document: Json, finding: Finding, *, creates_fields: bool) -> bool:
-    """Whether the fix was applied. It waits if another fix must first create the field that it changes."""
+    """Whether the fix was applied. False if a different fix must first create the field that this fix changes."""
     place, keys = job_fields.place(document, finding.violation.path), _PLACE.findall(finding.violation.path)
     if len(place) < len(keys) - 1 and not creates_fields:
         return False
@@ -184,7 +184,7 @@ def _replace(document: Json, path: str, match: re.Match[str]) -> None:
 
 
 def _edited(change: Callable[[list[str], str], list[str]]) -> Callable[[Json, str, re.Match[str]], None]:
-    """Changes the words of a command; the second argument is the group of the fix."""
+    """A function that changes a command. `change` gets its words, and the text of the group in the pattern."""
 
     def edit(document: Json, path: str, match: re.Match[str]) -> None:
         of_role = path.endswith("[Launcher]")
@@ -212,7 +212,7 @@ def _without_mount(document: Json, path: str, _: re.Match[str]) -> None:
 
 
 def _with_options(words: list[str], options: str) -> list[str]:
-    """The words with other values for these options, such as `--nprow 2 --npcol 4`."""
+    """The words, with the values of these options replaced. `options` is a text such as `--nprow 2 --npcol 4`."""
     text = "\n".join(words)
     for option, value in re.findall(r"(\S+?)[= ](\S+)", options):
         text = re.sub(rf"(?<={option})([=\s])\S+", rf"\g<1>{value}", text)

@@ -59,7 +59,7 @@ class Job:
 
     @property
     def comment(self) -> str:
-        """The comment at the top of its file."""
+        """The comment at the top of the job's file."""
         lines = self.path.read_text(encoding="utf-8").splitlines()
         return " ".join(line.removeprefix("# ") for line in lines[: lines.index("apiVersion: kubeflow.org/v2beta1")])
 

@@ -1,6 +1,6 @@
-"""Programs of Debian packages. If they are not installed, packages are unpacked into the user's cache.
+"""Programs of Debian packages. If a program is not installed, its package is unpacked into the user's cache.
 
-A folder is named after the versions in it. An existing folder is used without network requests.
+The folder in the cache is named after the versions of packages. An existing folder is used without network requests.
 """
 
 import fcntl
@@ -53,7 +53,7 @@ def find(name: str, package: str, *, dependencies: bool = False) -> Path:
         kept = sorted(cache.glob(f"{package}-*/**/*bin/{name}"), key=lambda path: path.stat().st_mtime)
         kept = kept or [*_fetched(cache, package, dependencies).glob(f"**/*bin/{name}")]
     if not kept:
-        raise NoPackage(f"there is no {name} in it")
+        raise NoPackage(f"there is no {name} in the package")
     return kept[-1]
 
 
@@ -90,7 +90,7 @@ def _fetched(cache: Path, package: str, dependencies: bool) -> Path:
 
 
 def _listed(folder: Path, arguments: Sequence[str]) -> tuple[Sequence[str], list[tuple[str, str]]]:
-    """The packages with versions from this machine's lists or from separate lists, and apt's options for the lists."""
+    """apt's options, and (name, version) of the packages. The options select this machine's lists or separate lists."""
     own = []
     for key, value in (("Dir::State::lists", "lists"), ("Dir::Cache", "cache")):
         folder.joinpath(value, "partial").mkdir(parents=True)

@@ -16,7 +16,7 @@ LOCK = ROOT / "requirements" / "run.txt"
 
 
 def this(progress: Progress, *more: Path) -> Path:
-    """An interpreter with the service's packages and additional lock files. Raises ControlPlaneError if it fails."""
+    """An interpreter with the packages of the service and of more lock files. Raises ControlPlaneError on failure."""
     return apart(progress, LOCK, *more)
 
 

@@ -1,6 +1,6 @@
 """MPIJobs of any size. Each is large in one field: `SHAPES[name](n)` has about `n` bytes.
 
-`STRINGS` are jobs with a text of `n` bytes in one field, for every text field that the service reads.
+`strings(n)` yields jobs with a text of `n` bytes in one field, for every text field that the service reads.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -51,7 +51,7 @@ def _mappings(length: int) -> list[Any]:
 
 
 def _script(begin: str, word: str) -> Make:
-    """A launcher script with `length` words."""
+    """A launcher script of `length` bytes."""
     return lambda length: changed(
         {f"{LAUNCHED}.command": ["sh", "-c", begin + word * (length // len(word))], f"{LAUNCHED}.args": []}
     )

@@ -21,7 +21,7 @@ BASE = f"localhost/debian:{SUITE}-slim"
 # Files that Debian's slim images omit, and files that apt would download again.
 LEFT_OUT = ("usr/share/doc", "usr/share/locale", "usr/share/man", "var/cache/apt", "var/lib/apt/lists")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
-# All processes of a command end with the shell, because it is the first process of their namespace.
+# When the shell ends, all processes of the command end, because the shell is the first process of their PID namespace.
 ALONE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-euc")
 # The path of the certificates of this machine's package registry while the image is built.
 CERTIFICATES = "/run/registry.pem"

@@ -1,7 +1,8 @@
 """Runs injections with the whole pipeline, alone or together. `inject` and `operations` check all properties.
 
-`examples` has a job, settings and a cluster for each injection, with which it injects a value. The test file of an
-injection has an `EXAMPLE` if it injects nothing into the job `strategies.COMPLETE` with its default settings.
+For each injection, `examples` has a job, settings and a cluster with which the injection injects a value. The test file
+of an injection must define `EXAMPLE` if the injection, with its default settings, injects nothing into the job
+`strategies.COMPLETE`.
 """
 
 import copy
@@ -147,7 +148,7 @@ def operations_of(decision: Decision) -> list[tuple[str, Any]]:
 def inject(
     injection_id: str, job: Any, /, view: ClusterView = VIEW, **settings: Any
 ) -> tuple[dict[str, Any], list[str]]:
-    """The values that only this injection adds, by JSON pointer, and its notes without the id."""
+    """Run only this injection. Returns the values that it adds, by JSON pointer, and its notes without the id."""
     decision = hold(job, only(injection_id, **settings), view=view)
     assert not decision.skipped
     return dict(operations_of(decision)), [note.removeprefix(f"{injection_id}: ") for note in decision.notes]

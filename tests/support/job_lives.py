@@ -50,7 +50,7 @@ def mpijob(
 
 
 def life(*args: Any, **kwargs: Any) -> JobLife:
-    """The cached record of such a job."""
+    """The cached record of the `mpijob` with these arguments."""
     return job_life(json.dumps(mpijob(*args, **kwargs)).encode())
 
 
@@ -74,7 +74,7 @@ def kubernetes_job(
 
 
 def launcher_of(*args: Any, **kwargs: Any) -> Launcher | None:
-    """The cached record of such a Job."""
+    """The cached record of the `kubernetes_job` with these arguments."""
     return launcher(json.dumps(kubernetes_job(*args, **kwargs)).encode())
 
 

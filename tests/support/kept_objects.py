@@ -64,7 +64,7 @@ class KeptObjects:
         self._tell(path, self.objects.pop(path), gone=True)
 
     def catch_up(self) -> None:
-        """Deliver the delayed changes, and later changes at once."""
+        """Deliver the delayed changes. Later changes are delivered at once."""
         self.late = False
         while self._missed:
             self._missed.pop(0)()

@@ -70,7 +70,7 @@ def config(extra: str = "", text: str = CONFIG) -> Json:
 
 
 def active(reason: str) -> Json:
-    """A complete status, which an API server accepts too, and ignores."""
+    """A complete status. A real API server accepts it when an object is created, and ignores it."""
     condition = {"type": "Active", "status": "False" if reason else "True", "reason": reason or "Ready"}
     return {"conditions": [{**condition, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
 

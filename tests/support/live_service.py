@@ -71,7 +71,7 @@ class Connection:
 
     @property
     def closed(self) -> bool:
-        """Wait until the service closes the connection."""
+        """Waits until the service closes the connection (True) or sends data (False)."""
         try:
             return self._received.read(1) == b""
         except OSError:  # aborted

@@ -26,7 +26,7 @@ FILLED_IN: dict[tuple[str, ...], object] = {
     ("spec", "launcherCreationPolicy"): "AtStartup",
     ("spec", "runPolicy", "suspend"): False,
 }
-# No injection changes or adds a program, except the wait of the launcher for its workers.
+# The fields of a program. No injection changes or adds a program. Exception: the container that waits for workers.
 RUNS = ("name", "image", "command", "args", "workingDir")
 # Capabilities that injections add: IPC_LOCK in a namespace without a Pod Security level, NET_BIND_SERVICE together with
 # `drop: [ALL]`.
@@ -122,7 +122,7 @@ def survives(before: Any, after: Any) -> bool:
 
 
 def networks_survive(before: Any, after: Any) -> bool:
-    """Whether networks were only added to an annotation, in the same notation and without duplicates."""
+    """Whether the annotation still begins with the networks that it had, in the same notation."""
     if not isinstance(before, str) or not isinstance(after, str):
         return False
     if before.lstrip().startswith("["):
@@ -158,7 +158,7 @@ def grants(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def assert_no_new_duplicates(before: Any, after: Any) -> None:
-    """Check that no list has two items with the same key, for which the API server rejects a job."""
+    """Check that no list has new items with the same key: the API server would reject the job."""
     before_counts = dict(lists(before))
     for path, items in lists(after):
         key = KEYS.get(str(path[-1]), "name")
@@ -167,7 +167,7 @@ def assert_no_new_duplicates(before: Any, after: Any) -> None:
 
 
 def has_valid_pods(job: Any) -> bool:
-    """Whether each replica has a template, and the containers of each pod have different names. Others are rejected."""
+    """Whether each replica has a template, and container names are different. The API server rejects other jobs."""
     replicas = at(job, "spec", "mpiReplicaSpecs")
     if not all(at(replicas, name).get("template") for name in replicas):
         return False

@@ -143,7 +143,7 @@ def add_queue(
     devices: Mapping[str, int] | None = None,
     **spec: Any,
 ) -> None:
-    """An active LocalQueue with a ClusterQueue and a flavor of the same names."""
+    """Create a LocalQueue, its ClusterQueue and flavor. Wait until the LocalQueue is active, unless it is stopped."""
     name, quotas = f"{namespace}-{queue}", {"cpu": cpu, "memory": "100Gi", **(devices or {})}
     cluster.apply(
         [

@@ -82,7 +82,7 @@ class Cluster:
         most = Counter({name: workers_of(job) for name, job in self.jobs.items()})
         for job, base in self.in_flight:
             name = job["metadata"]["name"]
-            if self.jobs.get(name) is base:  # the API server rejects a later update
+            if self.jobs.get(name) is base:  # otherwise the API server rejects the update
                 most[name] = max(most[name], workers_of(job))
         return most.total()
 

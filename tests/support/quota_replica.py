@@ -163,7 +163,7 @@ class Replica:
         await self.ledger.close()
 
     async def review(self, job: Json, old: Json | None, *, dry_run: bool = False) -> Decision | None:
-        """The verdict. None without a verdict of the ledger: the real service then uses its cached view."""
+        """The verdict; None if the ledger gives none. The real service would then use its cached view."""
         decide = deciding(job, old)
         task = asyncio.create_task(self._review(decide, dry_run=dry_run))
         self.reviews.add(task)

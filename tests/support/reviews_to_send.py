@@ -5,7 +5,7 @@ from tests.support import jobs
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 GOOD = jobs.body(jobs.GOOD)
 COMMAND = "Launcher.template.spec.containers.0.command"
-# Only as many ranks as slots, to have no second violation.
+# Without -np, mpirun starts as many ranks as there are slots, so there is no second violation.
 ONE_WORKER = jobs.body(jobs.changed({"Worker.replicas": 1, COMMAND: ["mpirun", "python"]}))
 HOOKS = ["/mutate-mpijob", "/validate-mpijob"]
 

@@ -1,4 +1,4 @@
-"""Runs a single rule on a job: the valid job with changes (`violations`), or a whole job (`run`). `decide` runs all."""
+"""Runs one rule on the valid job with changes (`violations`) or on a whole job (`run`). `decide` runs all rules."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def violations(
 ) -> list[Violation]:
     """The rule's violations in the valid job with `changes`, which are as in `tests.support.jobs.changed`.
 
-    With `old`, the changes of the old job, it is an UPDATE. Other parameters are as in `run`.
+    `old` has the changes of the old job; with it, the operation is UPDATE. Other parameters are as in `run`.
     """
     before = None if old is None else changed(old)
     return run(rule_id, changed(changes), settings, old=before, view=view)
@@ -44,7 +44,7 @@ def run(
 ) -> list[Violation]:
     """The rule's violations in a whole job.
 
-    `settings` are as in a policy. With `old` it is an UPDATE. Without `view`, the cluster is unknown.
+    `settings` are as in a policy. With `old`, the operation is UPDATE. Without `view`, the cluster is unknown.
     """
     rule = REGISTRY[rule_id]
     context = Context(
@@ -87,5 +87,5 @@ def found(result: list[Violation]) -> list[str]:
 
 
 def fits_a_warning(rule_id: str, violation: Violation) -> bool:
-    """Whether the violation is short enough for a warning, if it only warns. Advice always only warns."""
+    """Whether the violation is short enough to be a warning."""
     return len(f"{violation.path}: {Finding(rule_id, violation).sentence}") <= MAX_WARNING_CHARACTERS

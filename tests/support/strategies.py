@@ -1,6 +1,6 @@
-"""Arbitrary JSON, and a job with every field that is read, for property tests; `any_job` generates jobs.
+"""For property tests: arbitrary JSON, and a job. The module `any_job` generates other jobs.
 
-`COMPLETE` has every field that is read, and `replaced(value)` replaces each of its values in turn.
+`COMPLETE` is a job with every field that the service reads. `replaced(value)` replaces each of its values in turn.
 """
 
 import copy

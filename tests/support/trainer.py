@@ -128,7 +128,7 @@ def review(
     version: str = kinds.API_VERSION,
     username: str = "ann",
 ) -> AdmissionRequest:
-    """The review of the object's creation, or of its update with `old`."""
+    """The review of the object's creation. With `old`: the review of its update."""
     group, _, number = version.partition("/")
     return AdmissionRequest(
         uid="1",

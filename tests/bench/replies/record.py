@@ -35,7 +35,7 @@ def main(source: str, target: str) -> None:
 
 
 def _policy(text: str) -> PolicySet:
-    """The parsed policy; an empty policy if this revision does not have a setting."""
+    """The parsed policy. If this revision lacks a setting that the policy uses, an empty policy."""
     try:
         return PolicySet([Layer("drawn", load(text, policy_model()))] if text else [])
     except PolicyError:

@@ -26,7 +26,7 @@ class Deployment:
     balancer: Balancer
     names: dict[Backend, str] = field(default_factory=dict)
     under: tuple[str, ...] = ()
-    """A program with arguments that starts a replica."""
+    """A command that runs the command of each replica, as `env` does."""
 
     def install(self) -> None:
         """Create the namespace, the empty Secret, the Service, and the webhook configurations without a CA."""

@@ -13,7 +13,7 @@ from tests.controlplane.toolchain import find_go, go_environment
 def module(name: str, version: str, checksum: str = "") -> Path:
     """The folder of a Go module. The test is skipped if it cannot be downloaded.
 
-    Go compares the module with its checksum database, and this function with `checksum`.
+    Go compares the module's checksum with its checksum database. This function compares it with `checksum`.
     """
     go = find_go(go_minimum(), say=print)
     command = [str(go), "mod", "download", "-json", f"{name}@{version}"]

@@ -29,7 +29,7 @@ class Load:
     pause: float = 0.3
     """Seconds between two creations: without a pause, the load would use most of the processor time."""
     first: Counter[str] = field(default_factory=Counter)
-    """The numbers of replies to first attempts."""
+    """The number of first attempts by reply."""
     lost: list[str] = field(default_factory=list)
     """The creations for which all attempts failed."""
 
@@ -105,7 +105,7 @@ class Client:
                 text = response.read()
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                if fresh:  # on a new connection; the server may have closed an idle connection at this moment
+                if fresh:  # otherwise the server may just have closed the idle connection: try a new one
                     return f"API server: {type(error).__name__}"
                 continue
             if response.status == 201:

@@ -21,7 +21,7 @@ INSTALLED = dict(zip((MUTATING, VALIDATING), manifests.webhooks(), strict=True))
 
 
 class Api:
-    """An API server with webhook configurations. It denies permissions that contain `denied`: a `VERB RESOURCE`."""
+    """An API server with webhook configurations. It denies each `VERB RESOURCE` that contains `denied`."""
 
     def __init__(self, configurations: Mapping[str, Any], *, denied: str = "") -> None:
         self.configurations = dict(configurations)

@@ -20,7 +20,10 @@ NAME = "mpijob-webhook"
 
 @dataclass(frozen=True)
 class Replica:
-    """A running service: its addresses, and the file with the CA of its certificate, if it is not registered."""
+    """A running service: its addresses, and the file with the CA of its certificate.
+
+    The service writes this file only if it makes the certificate in memory.
+    """
 
     url: str
     ops_url: str
@@ -37,8 +40,9 @@ class Replica:
 def running(
     cluster: Cluster, *flags: str, name: str = NAME, register: bool = True, ready: str = "/readyz"
 ) -> Iterator[Replica]:
-    """The service, started until `ready` responds, and stopped at the end of the block. `flags` are additional flags of
-    `serve`.
+    """Start the service, wait until `ready` responds, and stop it at the end of the block.
+
+    `flags` are additional flags of `serve`.
     """
     replica = start(cluster, *flags, name=name, register=register, ready=ready)
     try:

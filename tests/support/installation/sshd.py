@@ -72,7 +72,7 @@ def find_sshd(folder: Path) -> Sshd:
 
 
 def mounted(volume: Mapping[str, Any], secret: Mapping[str, Any], folder: Path) -> Path:
-    """`folder` with the Secret's `volume` as the kubelet mounts it: items and modes, behind two links each."""
+    """`folder` with the Secret's `volume` as the kubelet mounts it: items with modes, and two links to each item."""
     content = folder / "..2026_01_31"
     content.mkdir(parents=True)
     folder.chmod(0o1777)

@@ -44,7 +44,7 @@ class Life:
 
 @dataclass(frozen=True)
 class Kubelet:
-    """Runs jobs of a cluster. The pods of a job are in a folder."""
+    """Runs jobs of a cluster. `folder` gets a subfolder with the files of each job's pods."""
 
     cluster: Cluster
     sshd: Sshd
@@ -54,7 +54,7 @@ class Kubelet:
         """Run the job until it has ended. The sshd of each worker starts to listen after its delay in seconds.
 
         With `held`, the launcher's Job is suspended until the workers are ready, as in mpi-operator pull request 868.
-        This Job is a copy of the operator's Job, which today's operator would resume.
+        The suspended Job is a copy, because today's operator would resume its own Job.
         """
         life, folder = Life(name), self.folder / f"{namespace}-{name}"
 

@@ -1,5 +1,6 @@
-"""MPI releases: packages of the lock files, each installed once into a separate folder, and Debian's Open MPI, which
-many images have.
+"""MPI releases. Each lock file has a release, which is installed once into a separate folder.
+
+Debian's Open MPI, which many images have, is a further release.
 """
 
 import fcntl
@@ -30,7 +31,7 @@ class Release:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables of an image with this release, with which it finds its files."""
+        """The environment variables of an image with this release. MPI needs them to find its files."""
         if self.folder == Path("/usr"):
             return {"PATH": PATH}
         return {

@@ -1,4 +1,4 @@
-"""A real headless Chromium, controlled by Playwright. If it is not installed, it is from Debian's packages."""
+"""A real headless Chromium, controlled by Playwright. If it is not installed, Debian's packages are unpacked."""
 
 import fcntl
 import importlib.util
@@ -25,7 +25,7 @@ def browser() -> Iterator[Any]:
     installed = next(filter(None, map(shutil.which, INSTALLED)), None)
     path = Path(installed) if installed else _unpacked()
     with sync_playwright() as playwright:
-        # Chromium's sandbox does not work in containers. It opens only this project's page.
+        # Chromium's sandbox does not work in containers. Without it, Chromium opens only this project's page.
         started = playwright.chromium.launch(
             executable_path=path, env=_environment(path), args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
@@ -36,7 +36,7 @@ def browser() -> Iterator[Any]:
 
 
 def _unpacked() -> Path:
-    """The binary, because the script in `bin` needs the installed path."""
+    """The unpacked binary. The script in `bin` would work only at its installed path."""
     return debian.program(PACKAGE, package=PACKAGE, dependencies=True).parents[1] / "lib" / "chromium" / PACKAGE
 
 

@@ -32,7 +32,7 @@ class Fails:
 
     role: str
     status: Mapping[str, Any]
-    """The status of the pod. `containers` has the status of its only container."""
+    """The status of the only container."""
     events: tuple[tuple[str, str], ...] = ()
     log: str = ""
     phase: str = "Pending"

@@ -82,7 +82,7 @@ def set_status(cluster: Cluster, pod: Json, **status: Any) -> None:
 
 
 def event(about: Mapping[str, Any], reason: str, message: str) -> Json:
-    """Create an Event of a kubelet about a pod."""
+    """An Event of a kubelet about a pod."""
     metadata = about["metadata"]
     keys = ("namespace", "name", "uid")
     return {

@@ -29,7 +29,7 @@ OPEN_MPI = ("openmpi-4", "openmpi-5")
 HYDRA = ("mpich", "intel")
 ALL = (*OPEN_MPI, *HYDRA)
 ON_WORKER_1 = 'case "$(hostname)" in *-1) {};; esac; sleep 5'
-LOSS_AFTER = 8  # seconds after which the ranks have started
+LOSS_AFTER = 8  # seconds until worker 1 is lost; the ranks have started before
 SSHD = "/usr/sbin/sshd -De"
 
 

@@ -36,7 +36,7 @@ class World:
         return result
 
     def first_line(self, case: Case) -> str:
-        """The first line of `why`, once it matches the pattern. After a timeout, the line at the end."""
+        """Wait until the first line of `why` matches the pattern. Returns the line, even if it never matched."""
         line = ""
 
         def right() -> bool | None:
@@ -117,7 +117,7 @@ def stuck(cluster: Cluster) -> Iterator[World]:
 
 
 def nodes() -> list[Json]:
-    """Four nodes with GPUs, one with `example.com/fpga`, three with `example.com/npu`, and a tainted one with `tpu`."""
+    """Four nodes with GPUs (three also have `npu`, the fourth has `fpga`), and a tainted node with `tpu`."""
     (tainted,) = gpu_nodes(1, gpus=0, prefix="tpu", devices={"example.com/tpu": "4"})
     taints = [{"key": "tpu", "value": "only", "effect": "NoSchedule"}]
     with_fpgas = gpu_nodes(1, prefix="fpga", devices={"example.com/fpga": "2"})
@@ -130,7 +130,7 @@ def _wait(cluster: Cluster, kind: str, name: str, condition: str) -> None:
 
 
 def _allow_checks(cluster: Cluster) -> None:
-    """Report the admission check as active, like its controller. Without it the queue would be inactive."""
+    """Report the admission check as active, like its controller. Without this the queue is inactive."""
     active = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
     conditions = [{**active, "lastTransitionTime": "2026-01-01T00:00:00Z"}]
     patch = ("patch", "admissioncheck", "budget", "--subresource=status", "--type=merge", "-p")

@@ -15,7 +15,7 @@ Path = tuple[str | int, ...]
 
 # The operator overwrites these fields, or derives them from other fields of the job.
 NOT_THE_USERS: Final = frozenset({"restartPolicy", "hostname", "subdomain"})
-# Other fields of embedded metadata are not stored with a job.
+# The only fields of embedded metadata that are stored with a job.
 KEPT_OF_METADATA: Final = ("annotations", "finalizers", "labels", "name", "namespace")
 DEEPEST: Final = 11
 LONG: Final = "a" * 300
@@ -61,7 +61,7 @@ class Schema:
         return self.resolved({"$ref": f"#/components/schemas/{name}"})
 
     def resolved(self, schema: Json) -> Json:
-        """The resolved schema, and the name of the referenced schema."""
+        """The schema without references. Its field `name` has the name of the schema that was referenced."""
         while True:
             inner = [schema, *schema.get("allOf", ())]
             reference = next((part["$ref"] for part in inner if "$ref" in part), None)
@@ -157,7 +157,7 @@ _GOOD_DEPTH: Final = 5
 
 
 def _good(schema: Schema, kind: Json, depth: int = 0, *, most: bool = False) -> Any:
-    """A valid value of this kind, with only the required fields, or with as many fields as possible for `most`."""
+    """A valid value of this kind with only the required fields. With `most`, it has as many fields as possible."""
     kind = schema.resolved(kind)
     if kind.get("name") in _GOOD_OF_NAME:
         return _GOOD_OF_NAME[kind["name"]]
