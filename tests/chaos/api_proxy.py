@@ -55,7 +55,7 @@ class ApiProxy:
 
     @contextmanager
     def trouble(self, plurals: list[str], what: Trouble) -> Iterator[None]:
-        """These kinds fail until the block ends, including responses in progress."""
+        """Requests for these kinds fail until the block ends. Responses in progress are aborted."""
         self.troubles |= dict.fromkeys(plurals, what)
         self._abort_open(plurals)
         try:
@@ -74,7 +74,7 @@ class ApiProxy:
                     task.cancel()
             done.set()
 
-        assert self._loop is not None, "it runs"
+        assert self._loop is not None, "the proxy must run"
         self._loop.call_soon_threadsafe(cancel)
         done.wait()
 

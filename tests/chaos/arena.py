@@ -122,7 +122,7 @@ class Arena:
         `RECOVERY`.
         """
         for backend in self.replicas:
-            if not self.program(backend).running:  # as a kubelet does
+            if not self.program(backend).running:  # it is replaced below, as a kubelet restarts a container
                 self.deployment.stop(backend, kill=True)
         while len(self.replicas) < REPLICAS:
             self.start_replica()
@@ -142,7 +142,7 @@ class Arena:
     def _as_before(self, backend: Backend) -> bool:
         worse = self.vitals(backend).worse_than(self.first)
         if worse:
-            raise OSError(worse)  # shown by wait_for at its end
+            raise OSError(worse)  # wait_for shows this text after a timeout
         return True
 
     def _sees_a_new_config_map(self) -> None:
@@ -158,7 +158,7 @@ class Arena:
             self._wait("the new ConfigMap", lambda backend=backend: admitted in self.traffic.ask(backend, case))
         self.cluster.kubectl("delete", "configmap", name, "-n", inventory.TEAM)
         for backend in self.replicas:
-            self._wait("its end", lambda backend=backend: self.traffic.ask(backend, case) == case.reply)
+            self._wait("its deletion", lambda backend=backend: self.traffic.ask(backend, case) == case.reply)
 
     def _wait(self, what: str, probe: Callable[[], T | None]) -> T:
         return self.cluster.wait_for(what, probe, timeout=RECOVERY)
@@ -166,7 +166,7 @@ class Arena:
 
 @contextmanager
 def arena(*, rate: float, seed: int, log_dir: Path | None = None) -> Iterator[Arena]:
-    """Everything runs until the block ends, and has been checked once."""
+    """Yields an arena that has got 100 verdicts. All its parts run until the block ends."""
     with ExitStack() as stack:
         cluster = stack.enter_context(Cluster(controller_manager=False, log_dir=log_dir))
         inventory.install(cluster)

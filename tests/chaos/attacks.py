@@ -23,7 +23,7 @@ def _next_address() -> str:
 
 @contextmanager
 def crowd(port: int, count: int) -> Iterator[None]:
-    """Start `count` silent connections from several addresses, without waiting for them."""
+    """Start `count` silent connections from several addresses. Does not wait until they are open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with ExitStack() as stack:

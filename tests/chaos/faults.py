@@ -97,7 +97,7 @@ def _no_memory(arena: Arena, rng: Random) -> Iterator[None]:
 
 @contextmanager
 def _replica_killed(arena: Arena, rng: Random) -> Iterator[None]:
-    """SIGKILL; a new replica replaces it at the end of the block."""
+    """A replica gets a SIGKILL. After the block, a new replica replaces it."""
     arena.deployment.stop(_youngest(arena), kill=True)
     yield
 
@@ -160,7 +160,7 @@ FAULTS: Mapping[str, Fault] = {
     "hostile jobs": _hostile_jobs,
     "hostile policies": _hostile_policies,
 }
-# One fault of each group at a time: a program that does not respond cannot be restarted, and a replica must remain.
+# At most one fault of each group at a time: a frozen program cannot be restarted, and a replica must remain.
 EXCLUSIVE = (
     {"API server restarted", "API server frozen", "etcd frozen"},
     {"replica killed", "no memory"},

@@ -1,6 +1,6 @@
 """Under any fault, no verdict is wrong, none is lost, and the service recovers completely.
 
-Longer, with random and simultaneous faults: `make chaos MINUTES=30 SEED=7`.
+`make chaos MINUTES=30 SEED=7` runs longer, with random and simultaneous faults.
 """
 
 import gc
@@ -24,14 +24,14 @@ USUAL = {"API server restarted", "replica killed", "no memory", "hostile jobs", 
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.timeout(900 + 120 * MINUTES),
-    # A fault may leave a connection of the test's clients half open. Connections of replicas are counted.
+    # A fault may leave a connection of the test's clients half open. Leaks of replicas are found by their metrics.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    """Two replicas. Wrong and lost verdicts are counted when all reviews have ended."""
+    """An arena with two replicas. After the last test, when all reviews have ended, no verdict may be lost."""
     with arena(rate=RATE, seed=int(SEED), log_dir=tmp_path_factory.mktemp("chaos")) as made:
         yield made
     gc.collect()  # a leak of these clients must not fail another test

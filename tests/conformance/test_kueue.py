@@ -89,7 +89,7 @@ def trees(cluster: Cluster) -> list[list[str]]:
 
 
 def snapshot(cluster: Cluster, version: str) -> Snapshot:
-    """All objects; Kueue's objects in this API version."""
+    """All objects that the rules need. Kueue's objects are read in the API version `version`."""
     group, _, number = version.partition("/")
     objects = [item for kind in KINDS for item in cluster.get(f"{kind}.{number}.{group}", "-A")["items"]]
     objects += cluster.get("namespaces")["items"]
@@ -109,7 +109,7 @@ def findings(job: Manifest, view: ClusterView, rule_id: str = "ever-fits") -> li
 
 
 def fixed(case: Case) -> Manifest | None:
-    """The job with the suggested fix applied; None unless it has one violation with a fix that can be applied."""
+    """The job with the suggested fix. None unless there is exactly one violation, with a fix in FIXES."""
     if len(case.ours) != 1:
         return None
     (violation,) = case.ours
@@ -185,11 +185,14 @@ def test_both_api_versions_of_kueue_give_the_same_objects(cluster: Cluster, view
 
 @dataclass(frozen=True)
 class Queue:
-    """A LocalQueue `queue` in a separate namespace. The rule `local-queue` and Kueue have messages about its job."""
+    """A LocalQueue `queue` in its own namespace.
+
+    `ours` and `theirs` are parts of the messages of the rule `local-queue` and of Kueue about a job in this queue.
+    """
 
     id: str
     ours: str
-    theirs: str = ""  # from the Workload; None without a Workload
+    theirs: str = ""  # in the Workload; empty if Kueue creates no Workload
     labels: dict[str, str] = field(default_factory=dict)
     local: Manifest | None = field(default_factory=dict)
     behind: Manifest | None = field(default_factory=dict)
@@ -237,7 +240,7 @@ QUEUES = [
 
 @pytest.fixture(scope="module")
 def queues(cluster: Cluster, trees: list[list[str]]) -> Snapshot:
-    """All of QUEUES, each with a job `job`, once every ClusterQueue has conditions."""
+    """A cluster with QUEUES and a job `job` in each queue, created after every ClusterQueue has conditions."""
     cluster.apply([manifest for queue in QUEUES for manifest in queue.objects])
     settled = lambda: {  # noqa: E731
         item["metadata"]["name"]: item["status"]["conditions"]

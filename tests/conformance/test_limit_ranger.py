@@ -125,7 +125,10 @@ CHANGE = re.compile(r"(limits|requests)\[([^\]]+)\] to (\d\w*)")
 
 
 def follow(template_: Json, path: str, violations: list[Violation]) -> Json | None:
-    """The template with the service's fix, for a template with one container. None if the fix is not for one field."""
+    """The template, which has one container, with the service's fixes.
+
+    None if a fix does not set a request or limit of this container.
+    """
     fixed = copy.deepcopy(template_)
     container = fixed["spec"]["containers"][0]
     for violation in violations:

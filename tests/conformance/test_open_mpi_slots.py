@@ -1,4 +1,4 @@
-"""Compares failures that the service reports as certain (too few slots, invalid numbers) with real releases."""
+"""Compares failures that the service reports as certain (too few slots, invalid numbers) with real Open MPI."""
 
 import os
 import subprocess

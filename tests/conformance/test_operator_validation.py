@@ -17,12 +17,12 @@ from webhook.api.yaml import load_all
 
 Verdict = Callable[[dict[str, Any]], list[dict[str, str]]]
 
-# The service rejects these fields and upstream does not. The docstring of the rule has the reasons.
 RENAMED = {
     "spec.mpiReplicaSpecs[worker]": "spec.mpiReplicaSpecs[Worker]",
     "spec.mpiReplicaSpecs[Master]": "spec.mpiReplicaSpecs[Launcher]",
 }
 """Misspelt roles. The service reports them in place of the missing role that upstream reports."""
+# The service rejects these fields and upstream does not. The docstring of the rule has the reasons.
 BEYOND = ("spec.launcherCreationPolicy", *RENAMED)
 
 

@@ -79,7 +79,10 @@ AUDIT_POLICY = {
 
 @pytest.fixture(scope="module", autouse=True)
 def namespaces(cluster: Cluster) -> None:
-    """Creates all namespaces without Pod Security, because it would reject invalid labels, then enables it."""
+    """Creates all namespaces while Pod Security is disabled, then enables it.
+
+    Pod Security would reject namespaces with invalid labels.
+    """
     asyncio.run(make_namespaces(cluster))
     (audit_policy := cluster.dir / "pod-audit-policy.yaml").write_text(json.dumps(AUDIT_POLICY))
     restart(cluster, f"--audit-policy-file={audit_policy}")
@@ -237,7 +240,7 @@ async def test_meaning_of_labels_matches_the_api_server(cluster: Cluster) -> Non
 
 @rare
 async def test_unknown_versions_mean_the_version_of_the_api_server(cluster: Cluster) -> None:
-    """`latest` and unknown versions mean the API server's version. The last test: it restarts the API server."""
+    """`latest` and unknown versions mean the API server's version. This test is last: it restarts the API server."""
     restart(cluster, "--emulated-version=1.33")
     newer = [name for name in NAMESPACES if name.startswith(("v1-33", "v1-34", "v1-35", "v1-36", "v1-99", "latest"))]
     async with client(cluster) as api:

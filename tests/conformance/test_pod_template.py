@@ -3,7 +3,8 @@
 A mutant is a template with one changed value, which is wrong in most cases. It is made of a template in tests/corpus,
 or of a template with nearly all fields. Each mutant is posted as a pod by dry run, as the operator would
 create it. The service must not reject a template that the API server accepts, and must reject nearly all templates that
-the API server rejects. The test prints the others. MPIJOB_POD_TEMPLATE_MUTANTS sets how many mutants are tried.
+the API server rejects. The test prints the templates that the service misses. MPIJOB_POD_TEMPLATE_MUTANTS sets how
+many mutants are tried.
 """
 
 import copy
@@ -106,7 +107,7 @@ async def prepare(api: Client) -> Schema:
     core = f"/api/v1/namespaces/{NAMESPACE}"
     await api.send("POST", "/api/v1/namespaces", NOTHING[1])
     specs = [template["spec"] for _, _, template in templates()]
-    # Objects that pods name must exist: otherwise the API server rejects the pod with 403 before it validates it.
+    # Objects that pods name must exist: otherwise the API server rejects the pod with 403 before validation.
     for fields, path, more in (
         (("serviceAccountName", "serviceAccount"), f"{core}/serviceaccounts", {}),
         (("priorityClassName",), "/apis/scheduling.k8s.io/v1/priorityclasses", {"value": 1000}),

@@ -71,7 +71,7 @@ def theirs(status: int, reply: Any) -> Verdict | None:
 
 
 def ours(of: Iterable[ResourceQuota], charge: Charge, part: Any = None) -> set[Verdict]:
-    """The service's verdicts on one object, one for each quota that rejects it. The API server names any of them."""
+    """The service's verdicts on one object, one for each rejecting quota. The API server gives one of them."""
     of = [*of]
     counting = [quota for quota in of if quota.counts(charge.traits)]
     verdicts: set[Verdict] = set()

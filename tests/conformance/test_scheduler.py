@@ -1,4 +1,4 @@
-"""Compares the service's predictions of pods that fit on an empty node with the real kube-scheduler's decisions.
+"""Compares predictions whether a pod fits on an empty node with the decisions of the real kube-scheduler.
 
 Generated pods are created one after the other in a cluster with generated nodes. The scheduler binds a pod or reports
 that it fits nowhere, and the test deletes the pod. MPIJOB_SCHEDULER_PODS sets how many pods are tried.
@@ -49,7 +49,7 @@ TINY = {"containers": [{"name": "a", "image": "x"}], "tolerations": [{"operator"
 
 
 def node(rng: Random, index: int) -> dict[str, Any]:
-    """A node with or without GPUs, taints of every effect, and memory as kubelets report it, or a round number."""
+    """A random node, with or without GPUs and taints. Its memory is a round number, or as a kubelet reports it."""
     name = f"node-{index}"
     gpus = rng.choice((0, 2, 4, 8))
     labels = {HOSTNAME: name, "zone": rng.choice("ab"), GENERATION: rng.choice("345")}
@@ -71,7 +71,7 @@ def node(rng: Random, index: int) -> dict[str, Any]:
         )
         if rng.random() < share
     ]  # fmt: skip
-    distinct = {(taint["key"], taint["effect"]): taint for taint in taints}  # as on every node
+    distinct = {(taint["key"], taint["effect"]): taint for taint in taints}  # each key and effect once
     spec = {"taints": [*distinct.values()], "unschedulable": rng.random() < 0.1}
     metadata = {"name": name, "labels": labels}
     status = {"capacity": allocatable, "allocatable": allocatable}
@@ -119,7 +119,7 @@ AMOUNTS = ("1Gi", "64Gi", "65Gi", "527953052Ki", "527953053Ki", "1055794380Ki", 
 
 
 def node_terms(rng: Random) -> list[dict[str, Any]]:
-    """Node selector terms with every operator, or none, or a single term with conditions on the node's name."""
+    """One or two node selector terms, each with up to two expressions, or one term that also names a node."""
     some = (
         {"key": PRODUCT, "operator": "In", "values": ["A100", "H100"]},
         {"key": PRODUCT, "operator": "NotIn", "values": ["A100"]},

@@ -13,7 +13,7 @@ Command = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Assets:
-    """Commands, to which callers add flags, and files."""
+    """Paths of files, and commands to which callers add flags."""
 
     etcd: Command
     apiserver: Command
@@ -41,7 +41,7 @@ class Assets:
 
 
 def assets(*, progress: Progress | None = None) -> Assets:
-    """The project's build, which is built now unless it is cached, with the programs of KUBEBUILDER_ASSETS if set.
+    """The project's build. It is built now if it is not cached. Programs in KUBEBUILDER_ASSETS replace its programs.
 
     KUBEBUILDER_ASSETS is a folder of envtest (https://book.kubebuilder.io/reference/envtest). It must have etcd,
     kube-apiserver and kubectl. Its kube-controller-manager and kube-scheduler are used if they exist.

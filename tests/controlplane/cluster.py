@@ -11,7 +11,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.nodes import stages
 from tests.controlplane.process import PATIENCE, free_port, responds, wait_for
 
-OPERATOR = "mpi-operator"  # the name of its namespace, ServiceAccount, role and lease
+OPERATOR = "mpi-operator"  # the name of the operator's namespace, ServiceAccount, role and lease
 T = TypeVar("T")
 
 
@@ -67,9 +67,10 @@ class Cluster(ControlPlane):
         self.wait_for("all nodes to be ready", ready)
 
     def start_kueue(self, *, settings: Mapping[str, Any] = MappingProxyType({})) -> None:
-        """Start the real Kueue for jobs of kueue.FRAMEWORKS as its ServiceAccount, with upstream's roles and webhooks.
+        """Start the real Kueue as its ServiceAccount, with upstream's roles and webhooks.
 
-        The ConfigMap kueue.CONFIG_MAP has its configuration, as in an installation: upstream's with `settings` on top.
+        It manages jobs of kueue.FRAMEWORKS. As in an installation, Kueue's configuration is in the ConfigMap
+        kueue.CONFIG_MAP. It is upstream's configuration, and `settings` override its fields.
         """
         folder = self.dir / "kueue"
         (certificates := folder / "certificates").mkdir(parents=True)
@@ -114,7 +115,7 @@ class Cluster(ControlPlane):
         return name
 
     def wait_for(self, what: str, probe: Callable[[], T | None], *, timeout: float = PATIENCE) -> T:
-        """process.wait_for, but the TimeoutError has the logs of programs of the cluster that have exited."""
+        """Like process.wait_for. The TimeoutError also has the logs of the cluster's programs that have exited."""
 
         def ended() -> str:
             return "\n".join(program.tail() for program in self.programs.values() if not program.running)

@@ -25,7 +25,7 @@ AUDIT_POLICY = {
     "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata", "resources": [{"group": "kubeflow.org"}]}, {"level": "None"}],
 }
-# Less garbage collection: the API server needs a quarter less processor time, and 110 MB more memory.
+# GOGC, for less garbage collection: the API server needs a quarter less processor time, and 110 MB more memory.
 GARBAGE = "400"
 
 
@@ -148,7 +148,7 @@ class ControlPlane:
 
     @property
     def _environment(self) -> dict[str, str]:
-        """With a separate HOME, and without KUBECONFIG, which would override the operator's flag."""
+        """The programs' environment. HOME is separate. KUBECONFIG is removed: it would override the operator's flag."""
         foreign = ("KUBECONFIG", "KUBEFLOW_NAMESPACE")
         users = {name: value for name, value in os.environ.items() if name not in foreign}
         return {**users, "HOME": str(self.dir), "GOGC": GARBAGE}
@@ -201,7 +201,7 @@ class ControlPlane:
         return [
             f"--etcd-servers={self._etcd}",
             "--bind-address=127.0.0.1",
-            # without this flag it needs a default route, which a machine without a network does not have
+            # without this flag, the API server needs a default route, which a machine without a network does not have
             "--advertise-address=127.0.0.1",
             f"--secure-port={self._port}",
             f"--tls-cert-file={self.dir / 'server.crt'}",

@@ -45,7 +45,7 @@ class Authority:
         self.pem = certificate.public_bytes(serialization.Encoding.PEM)
 
     def issue(self, user: str, groups: Sequence[str] = (), *, loopback: bool = False) -> tuple[bytes, bytes]:
-        """A certificate and key in PEM for a client, with `loopback` also for a server on this host."""
+        """A certificate and key in PEM for a client. With `loopback`, a server on this host can use them too."""
         key, key_pem = new_key()
         names = [x509.NameAttribute(NameOID.COMMON_NAME, user, _validate=False)]
         names += [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]

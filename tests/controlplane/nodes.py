@@ -26,7 +26,7 @@ def gpu_nodes(
     prefix: str = "gpu",
     devices: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """`count` Node objects `<prefix>-0` ..., evenly in `racks`, with `gpus` GPUs (0 for a CPU node) and `devices`.
+    """`count` Node objects `<prefix>-0` ... with `gpus` GPUs (0 for a CPU node) and `devices`, spread over `racks`.
 
     The labels are the GPU operator's (https://github.com/NVIDIA/k8s-device-plugin, gpu-feature-discovery), Kubernetes'
     zone label, and the usual rack label for topology-aware scheduling.

@@ -1,4 +1,4 @@
-"""Programs with logs that never outlive this process, and functions that wait by polling."""
+"""Programs that write logs and never outlive this process, and functions that wait by polling."""
 
 import atexit
 import itertools
@@ -43,7 +43,10 @@ def guarded(command: Sequence[str | Path]) -> list[str]:
 
 @contextmanager
 def sigterm_interrupts() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt in this block, so that all resources are closed, unless it has a handler."""
+    """In this block, SIGTERM raises KeyboardInterrupt, so that all resources are closed.
+
+    If SIGTERM already has a handler, nothing changes.
+    """
     ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if ours:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -99,7 +102,7 @@ def _bound(port: int) -> socket.socket:
 
 
 def responds(url: str, ca: bytes | None = None) -> bool:
-    """Whether a GET of `url` returns 200. Raises OSError without a response. `ca` is the trusted CA as PEM."""
+    """Whether a GET of `url` returns 200. Raises OSError without a connection. `ca` is the trusted CA as PEM."""
     context = ssl.create_default_context(cadata=ca.decode()) if ca else None
     direct = urllib.request.ProxyHandler({})  # ignores proxy settings, which do not apply to loopback
     opener = urllib.request.build_opener(direct, urllib.request.HTTPSHandler(context=context))

@@ -23,7 +23,7 @@ class Kind:
     namespaced: bool
 
     def path(self, name: str, namespace: str | None) -> str:
-        """The path of an object. Without a name, of all objects; without a namespace, in all namespaces."""
+        """The path of an object, or of all objects if `name` is empty. Without `namespace`, for all namespaces."""
         within = ["namespaces", namespace] if self.namespaced and namespace else []
         return "/".join([self.base, *within, self.plural, *([quote(name)] if name else [])])
 
@@ -59,7 +59,7 @@ class Reader:
         return self._kinds[name]
 
     def _discover(self) -> None:
-        """The kinds by all names that kubectl accepts. The first version and group wins."""
+        """Store each kind under all names that kubectl accepts. If kinds share a name, the first one gets it."""
         for root in ("/api", "/apis"):
             for group in self._read(root, DISCOVERY)["items"]:
                 for version in group["versions"]:

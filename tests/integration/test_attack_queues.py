@@ -1,4 +1,4 @@
-"""A tenant cannot evade a required queue of the real Kueue, or add by an update a value that a new job may not have."""
+"""A tenant cannot evade a required queue of the real Kueue. Updates cannot add values that a new job may not have."""
 
 import json
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ EVASIONS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("evasion", list(EVASIONS))
 def test_new_job_that_evades_the_required_queue_is_rejected(cluster: Cluster, managed: str, evasion: str) -> None:
-    """Kueue rejects an empty label too, and kubectl shows only one rejection. The audit log has the service's."""
+    """Kueue rejects an empty label too, and kubectl shows one rejection, so the test reads the audit log."""
     name = f"evades-{list(EVASIONS).index(evasion)}"
     output = cluster.attempt("create", stdin=pi(managed, name, **EVASIONS[evasion]))
     events = cluster.wait_for("the audit event", lambda: cluster.audit_events(name))

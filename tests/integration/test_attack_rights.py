@@ -37,7 +37,7 @@ NOT_ALLOWED = "you are not allowed to exempt a job from this rule"
 
 @pytest.fixture(scope="module", autouse=True)
 def webhook(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The service; there is no Kueue."""
+    """Runs the service. Kueue is not installed."""
     policy = tmp_path_factory.mktemp("policy") / "policy.yaml"
     policy.write_text(POLICY)
     with service.running(cluster, "--policy", str(policy)):
@@ -126,7 +126,7 @@ def test_namespace_admin_cannot_grant_exemptions(cluster: Cluster, namespace: st
 
 
 def test_new_secret_with_foreign_keys_gets_a_new_pair(operator_cluster: Cluster, namespace: str) -> None:
-    """Even if the Secret contains a key from the service, because a user may have read that key."""
+    """The Secret contains a key that the service generated, because a user may have read that key."""
     operator_cluster.kubectl("create", "-f", "-", stdin=suspended(namespace, "train"))
     original = keys_of(operator_cluster, namespace, ["train"])["train"]
     metadata = original.manifest["metadata"]
@@ -184,7 +184,7 @@ def test_account_named_like_kueue_is_not_trusted_without_kueue(cluster: Cluster,
 @pytest.mark.parametrize("user", [KUEUE, "eve"])
 @pytest.mark.parametrize("claim", [None, *CLAIMS])
 def test_job_cannot_skip_the_time_limit(cluster: Cluster, namespace: str, claim: str | None, user: str) -> None:
-    """Neither by an annotation nor by a false claim that a controller created the job."""
+    """The user tries an annotation, and false claims that a controller created the job."""
     grant(cluster, namespace, user, CREATE_JOBS)
     metadata = {"annotations": {"training.openshift.io/skip": "job-timeout"}, **CLAIMS.get(claim or "", {})}
     job = example(PI, namespace=namespace, **metadata)

@@ -1,4 +1,4 @@
-"""A tenant cannot disable the review, or make the service restore forged values, by the content of a job."""
+"""The content of a job cannot disable its review, and cannot make the service restore forged values."""
 
 import json
 from typing import Any
@@ -44,7 +44,7 @@ def test_new_job_with_a_deletion_timestamp_is_reviewed(
     output = cluster.attempt(*WAYS[way], stdin=bad)
     stored = cluster.get("mpijobs", "-n", namespace)["items"]
     assert stored == [], output
-    if written != "empty":  # the API server cannot parse this as a time
+    if written != "empty":  # the API server rejects an empty time before the review
         assert "at most 100 allowed" in output
 
 

@@ -89,7 +89,7 @@ def test_reports_are_written_to_the_installed_kind_and_deleted_with_the_job(clus
     cluster.apply(load_all(RIGHTS.read_text()))
 
     with running(cluster, account, "--audit-reports", name="reports-2") as replica:
-        # Neither kind is installed, so no report is written. The audit works.
+        # Neither kind is installed, so no report is written, but the audit runs.
         missing = "[!]audit-reports: no report is written: neither"
         cluster.wait_for("the concern in readyz", lambda: missing in replica.ops("/readyz") or None, timeout=60)
         cluster.wait_for("the first audit", lambda: metric(replica, namespace) == 1 or None, timeout=60)

@@ -111,7 +111,7 @@ def test_manifests_and_mirrors_name_the_image_by_its_digest(bundle: Bundle) -> N
     assert wanted["mirror"]["additionalImages"] == [{"name": IMAGE}]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a network namespace")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to create a Linux network namespace")
 def test_bundle_installs_and_works_without_a_network(bundle: Bundle, tmp_path: Path) -> None:
     """Each step of the documented installation, with folders of the test instead of the image's folders."""
     (step,) = re.findall(r"^RUN ((?:.*\\\n)*.*)", (bundle.folder / "Containerfile").read_text(), re.MULTILINE)

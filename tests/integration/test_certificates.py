@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 # A new leaf certificate every four seconds, and a new CA every quarter of a minute.
 QUICK = ("--leaf-lifetime", "6s", "--ca-grace", "1s", "--ca-lifetime", "24s")
-# A leaf certificate that expires within seconds, of a CA that does not.
+# A leaf certificate that expires within seconds, and a CA that lasts an hour.
 LASTING = ("--leaf-lifetime", "6s", "--ca-grace", "1s", "--ca-lifetime", "1h")
 # The API server's messages when the machine was too busy for a reply in time.
 LATE = ("deadline exceeded", "time allotted")

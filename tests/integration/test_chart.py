@@ -1,4 +1,4 @@
-"""helm renders the chart to the same objects as kustomize renders the overlays and components."""
+"""helm renders the chart, and kustomize the overlays with components. The objects are the same."""
 
 import json
 import os
@@ -26,7 +26,7 @@ Objects = dict[tuple[str, str, str], Json]
 ALL = tuple(components())
 IMAGE = f"--set=image.repository={PROGRAM}"
 HOOKS = ("ValidatingWebhookConfiguration", "", NAME)
-# Each component alone with one kind of certificates, and no component and all components with each kind.
+# With each kind of certificates: no component, and all components. With the first kind: each component alone.
 VARIANTS = [(kind, chosen) for kind in CERTIFICATES for chosen in ((), ALL)]
 VARIANTS += [(next(iter(CERTIFICATES)), (name,)) for name in ALL]
 
@@ -44,7 +44,7 @@ def by_helm(*flags: str, namespace: str = PROGRAM) -> Objects:
 
 
 def by_kustomize(overlay: str, chosen: tuple[str, ...], folder: Path) -> Objects:
-    """The objects of an overlay with components, in an overlay like an administrator's."""
+    """The objects of an administrator's overlay that adds components to a shipped overlay."""
     near = lambda path: os.path.relpath(MANIFESTS / path, folder.resolve())  # noqa: E731
     own = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
@@ -167,7 +167,7 @@ def test_hooks_are_not_registered_before_a_replica_is_ready(cluster: Cluster) ->
     command = (PROGRAM, build.CHART, "--namespace", PROGRAM, "--kubeconfig", cluster.kubeconfig, IMAGE, no_node)
     hooks = ("--reuse-values", "--set=components.hooks=true")
     registered = lambda: cluster.kubectl("get", HOOKS[0], NAME, check=False).returncode == 0  # noqa: E731
-    for kind in (HOOKS[0], "MutatingWebhookConfiguration"):  # of other tests
+    for kind in (HOOKS[0], "MutatingWebhookConfiguration"):  # may be left from other tests
         cluster.kubectl("delete", kind, NAME, "--ignore-not-found")
     cluster.apply(yaml.load_all((MANIFESTS / "base" / "namespace.yaml").read_text()))
     try:

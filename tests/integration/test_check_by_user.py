@@ -1,4 +1,4 @@
-"""`check --kubeconfig` of a user with only `edit` in one namespace gives the verdicts of the API server.
+"""A user with only the role `edit` in one namespace gets the API server's verdicts from `check --kubeconfig`.
 
 The page of `playground` reads the same objects and gives the same verdicts.
 """
@@ -115,7 +115,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def jobs() -> dict[str, Any]:
-    """The jobs of the corpus, the examples, and jobs that need a cluster for a verdict. All in the user's namespace."""
+    """The jobs of the corpus, the examples, and jobs that need a cluster. All get the user's namespace."""
     found: dict[str, Any] = {job.path.stem: job.manifest.document for job in corpus.jobs()}
     for path in EXAMPLES.glob("*.yaml"):
         (found[path.stem],) = yaml.load_all(path.read_text())
@@ -255,7 +255,7 @@ def test_right_to_exempt_a_job_is_queried(world: World) -> None:
 
 
 def test_component_grants_read_access_to_the_objects_that_rules_read(world: World) -> None:
-    """Except quota reservations, because they contain the names of other users' jobs."""
+    """Users cannot read quota reservations, because they contain the names of other users' jobs."""
     documents = list(yaml.load_all(COMPONENT.read_text()))
     rules = [rule for each in documents if "rules" in each for rule in each["rules"]]
     granted = {(group, kind) for rule in rules for group in rule["apiGroups"] for kind in rule["resources"]}

@@ -16,7 +16,6 @@ from tools.sessions.page import Step, parts
 pytestmark = [rare, pytest.mark.timeout(900)]
 
 
-# Only with `make test-long`: tests of the image install the same wheel and locked libraries in each run.
 @pytest.mark.parametrize("title", ["With pipx", "From a wheel"])
 def test_the_command_is_installed_as_the_page_says(title: str, tmp_path: Path) -> None:
     checkout, home = tmp_path / "checkout", tmp_path / "home"

@@ -12,7 +12,7 @@ import pytest
 from tests.support import debian
 from tests.support.rare import FULL
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.skipif(not FULL, reason="packages: `make test-long` has it")]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.skipif(not FULL, reason="downloads packages: run `make test-long`")]
 BIN = Path(sys.executable).parent
 LINES = [
     ("mpijob-webhook comp", "mpijob-webhook completion "),

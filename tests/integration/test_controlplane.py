@@ -1,4 +1,4 @@
-"""The test cluster uses given programs, and reports a part that does not start."""
+"""The test cluster uses the programs in KUBEBUILDER_ASSETS, and reports a part that does not start."""
 
 from pathlib import Path
 

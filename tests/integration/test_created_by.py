@@ -1,4 +1,4 @@
-"""A tenant cannot forge the annotation with the creator of a job, by requests to a real API server."""
+"""No request of a tenant to a real API server can forge the annotation that names a job's creator."""
 
 import json
 from collections.abc import Iterator
@@ -103,7 +103,7 @@ def test_an_impersonated_user_is_the_creator(cluster: Cluster, namespace: str, s
 def test_creator_cannot_be_forged_without_the_mutating_hook(
     cluster: Cluster, namespace: str, stored: dict[str, Any]
 ) -> None:
-    """The last test of this file, because it deletes the hook."""
+    """This test is the last, because it deletes the hook."""
     cluster.kubectl("delete", "mutatingwebhookconfigurations", "--all")
     job = exported(stored, "other")
     job["metadata"]["annotations"] = {CREATED_BY: "alice"}

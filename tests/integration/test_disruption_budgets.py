@@ -1,4 +1,4 @@
-"""`kubectl drain` of a node with a worker of a running job with a PodDisruptionBudget, on a real API server."""
+"""`kubectl drain` waits for the end of a job that has a PodDisruptionBudget, on a real API server."""
 
 from collections.abc import Iterator
 from typing import Any

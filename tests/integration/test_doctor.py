@@ -107,7 +107,7 @@ def patch(path: str, value: Any) -> str:
 
 
 IN = ("-n", SPACE)
-# One object of each kind that `doctor` reads: the unit tests have all findings.
+# One broken object of each kind that `doctor` reads. The unit tests cover all findings.
 # The object to break, the patch (None deletes the object), and the finding: id, part of its text, part of its fix.
 BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
     "a foreign CA": (
@@ -209,7 +209,7 @@ def test_inactive_feature_is_reported(unattended: Installed) -> None:
 
 @contextmanager
 def disarmed(cluster: Cluster) -> Iterator[None]:
-    """Without the validating hooks, which would reject a broken policy."""
+    """Removes the validating hooks until the block ends, so that a job is stored without a review."""
     with restored(cluster, VALIDATING, NAME):
         cluster.kubectl("delete", VALIDATING, NAME)
         yield

@@ -1,4 +1,6 @@
-"""Deadline Events and metrics of jobs, from two replicas with only their components' permissions. One is killed.
+"""Deadline Events and metrics of jobs, from two replicas with only their components' permissions.
+
+One replica is killed.
 
 MPIJOB_LIVES sets the number of jobs of each of the seven kinds. `make lives` sets it to 72.
 """
@@ -112,7 +114,9 @@ def test_deadline_during_downtime_is_reported(cluster: Cluster, account: Path, r
         cluster.wait_for("the Event", lambda: event_counts(cluster, namespace) or None, timeout=60)
     with service.running(cluster, *FLAGS, "--kubeconfig", str(account), name="latest", register=False) as replica:
         known = 'mpijob_webhook_deadline_events_total{outcome="known"}'
-        cluster.wait_for("its look", lambda: samples(replica, "/metrics").get(known), timeout=60)
+        cluster.wait_for(
+            "the replica to find the existing Event", lambda: samples(replica, "/metrics").get(known), timeout=60
+        )
         assert event_counts(cluster, namespace) == {("ends", OVER): 1}
     shown = cluster.kubectl("describe", "mpijob", "ends", "-n", namespace).stdout
     assert re.search(

@@ -63,7 +63,7 @@ def test_job_without_a_queue_is_queued_admitted_and_run(cluster: Cluster, manage
 
 
 def test_volcano_queue_is_used_as_a_kueue_queue_without_volcano(cluster: Cluster, managed: str) -> None:
-    """Kueue alone starts a job with a queue of Volcano at once, without any quota."""
+    """Without this service, Kueue starts a job with a queue of Volcano at once, and no quota counts it."""
     add_queue(cluster, managed, "other", cpu=8)
     settle(cluster, managed, "other")
     named = changed({"spec.runPolicy.schedulingPolicy": {"queue": "other"}}, pi(managed, "named"))
@@ -127,7 +127,7 @@ def test_injected_queue_never_leaves_a_job_suspended(cluster: Cluster) -> None:
         manifest = any_job(chosen, namespace, f"mix-{index}")
         made = cluster.kubectl("create", "-f", "-", stdin=manifest, check=False)
         if made.returncode:
-            # Kueue puts the job into the default queue, which requires an existing priority class.
+            # Kueue puts the job into the default queue, so the job's priority class must exist.
             assert "so Kueue builds no Workload" in made.stderr
             assert "default" in places[namespace].queues
             refused += 1

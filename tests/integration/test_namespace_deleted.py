@@ -1,4 +1,4 @@
-"""`kubectl delete namespace` for the service's namespace finishes after the service is gone."""
+"""`kubectl delete namespace` for the service's namespace finishes although the service no longer runs."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

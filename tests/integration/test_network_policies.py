@@ -125,7 +125,7 @@ def test_missing_rights_for_network_policies_are_reported(cluster: Cluster, flag
         for verb in ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
     ]
     reads = [(verb, "networkpolicies.networking.k8s.io") for verb in ("get", "list", "watch")]
-    assert [each for each in everything if default_overlay.may(cluster, *each)] == reads, "rules need to read them"
+    assert [each for each in everything if default_overlay.may(cluster, *each)] == reads, "rules read NetworkPolicies"
     namespace = cluster.create_namespace()
     with service.running(cluster, *flags, name="denied", register=False) as replica:
         create(cluster, job(namespace, "train", suspend=True))
@@ -249,7 +249,7 @@ def test_foreign_network_policy_is_not_changed(cluster: Cluster, replica: Replic
     assert policies(cluster, namespace) == before
     assert f"NetworkPolicy {namespace}/mpijob-train does not belong to the job" in replica.ops("/readyz")
     cluster.kubectl("delete", "networkpolicy", "mpijob-train", "-n", namespace)
-    found = cluster.wait_for("its own", partial(made, cluster, namespace, "train"), timeout=60)
+    found = cluster.wait_for("the job's NetworkPolicy", partial(made, cluster, namespace, "train"), timeout=60)
     assert record(found["mpijob-train"]).owner
 
 

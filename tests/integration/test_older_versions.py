@@ -164,7 +164,7 @@ def test_job_unreadable_by_the_operator_is_rejected_in_every_version(cluster: Cl
 
 
 def test_invalid_conversion_annotation_is_not_shown_to_older_clients(cluster: Cluster, namespace: str) -> None:
-    """The annotation stores fields that only the older version has, and any user may write it."""
+    """The annotation stores fields that only the older version has. Any user may write the annotation."""
     cluster.kubectl("create", "-f", "-", stdin=horovod(namespace))
     new = read(cluster, namespace, "horovod", "v2beta1")
     before = read(cluster, namespace, "horovod", "v1")["spec"]
@@ -183,10 +183,10 @@ def test_invalid_conversion_annotation_is_not_shown_to_older_clients(cluster: Cl
     assert read(cluster, namespace, "horovod", "v1")["spec"] == before
 
 
-@pytest.mark.skipif(not FULL, reason="packages are fetched: `make test-long`")
+@pytest.mark.skipif(not FULL, reason="downloads packages: run `make test-long`")
 @pytest.mark.timeout(600)
 def test_output_of_the_training_sdk(cluster: Cluster, namespace: str) -> None:
-    """As shown in docs/clients.md."""
+    """docs/clients.md shows this output."""
     job = horovod(namespace)
     refused, _ = submit("training", cluster, namespace, changed({"Worker.replicas": 1}, job))
     first, _, rest = refused["error"].partition("\n")

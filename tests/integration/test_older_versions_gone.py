@@ -1,4 +1,4 @@
-"""Conversion while the service is down, after older versions were removed, and of jobs stored in an older version."""
+"""Conversion while the service is down, without older versions in the CRD, and for jobs stored in an older version."""
 
 import json
 from collections.abc import Iterator

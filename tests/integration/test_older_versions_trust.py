@@ -1,4 +1,4 @@
-"""The service writes its CA into the caBundle of the CRD with older versions, as for its hooks."""
+"""The service writes its CA into the caBundle of the CRD with older versions, as it does for its hooks."""
 
 import base64
 from contextlib import ExitStack

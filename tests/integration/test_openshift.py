@@ -1,4 +1,4 @@
-"""A project like on OpenShift: SCCs with their CRD, permissions to use them by RBAC, and ClusterResourceQuotas."""
+"""A namespace like a project of OpenShift, with SCCs, RBAC permissions to use SCCs, and ClusterResourceQuotas."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -57,7 +57,7 @@ def of_openshift(operator_cluster: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def project(of_openshift: Cluster, namespace: str) -> str:
-    """A namespace like OpenShift creates it."""
+    """A namespace with the annotations and labels of an OpenShift project."""
     made = openshift.project(namespace)["metadata"]
     annotations = [f"{key}={value}" for key, value in made["annotations"].items()]
     labels = [f"{key}={value}" for key, value in made["labels"].items()]
@@ -78,7 +78,7 @@ def as_root() -> dict[str, Any]:
 
 
 def tried(cluster: Cluster, namespace: str, job: dict[str, Any]) -> tuple[str, str]:
-    """kubectl's output for a job, on both streams."""
+    """kubectl's whole output for a job, and its error, which is empty if the job is admitted."""
     result = cluster.kubectl("create", "-n", namespace, "-f", "-", "--dry-run=server", stdin=job, check=False)
     return result.stdout + result.stderr, result.stderr if result.returncode else ""
 

@@ -83,11 +83,11 @@ def test_job_rejected_by_the_operator_is_rejected_at_creation(operator_cluster: 
 
     stored = {job["metadata"]["name"]: record(job) for job in cluster.get("mpijobs", "-n", namespace)["items"]}
     dead = {name for name, job in stored.items() if not job.over and not job.pods}
-    assert dead == set(REFUSED), "exactly the jobs without pods"
+    assert dead == set(REFUSED), "exactly the rejected jobs have no pods"
 
     with service.running(cluster):
         for name, (changes, path) in REFUSED.items():
-            # The stored job still exists, so the copy has a different name. If the name is the error, it stays.
+            # The stored job still exists, so the copy has a different name. A wrong name is kept.
             other = name if path == "metadata.name" else f"{name}-again"
             stderr = create(cluster, namespace, other, changes, "--dry-run=server")
             assert path in stderr, stderr

@@ -241,7 +241,7 @@ def test_fields_are_completed_and_explained_with_the_keyboard(opened: Opened) ->
     opened.tab.get_by_role("option", name="MPICH", exact=True).wait_for()
     opened.tab.keyboard.press("Escape")
     opened.tab.keyboard.press("Tab")
-    assert opened.tab.evaluate("document.activeElement.tagName") == "SUMMARY", "Tab leads on"
+    assert opened.tab.evaluate("document.activeElement.tagName") == "SUMMARY", "Tab leaves the editor"
     opened.tab.locator("#policy summary").click()
     opened.write("policy", "rules:\n  worker-count:\n    max: 3")
     opened.tab.locator("#policy .cm-line", has_text="max").get_by_text("max").hover()

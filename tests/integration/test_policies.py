@@ -62,7 +62,7 @@ def apply(cluster: Cluster, manifest: dict[str, Any], *flags: str) -> str:
 
 
 def create(cluster: Cluster, namespace: str, workers: int, *flags: str, **metadata: Any) -> str:
-    # A single worker needs more slots for the ranks, to have no second violation.
+    # A single worker gets more slots for the ranks, so that the job has no second violation.
     slots = {"spec.slotsPerWorker": 8} if workers == 1 else {}
     job = changed({"Worker.replicas": workers, **slots}, example(PI, namespace=namespace, **metadata))
     done = cluster.kubectl("create", "--dry-run=server", *flags, "-f", "-", stdin=job, check=False)

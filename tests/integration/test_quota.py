@@ -169,12 +169,12 @@ def test_reservation_of_a_killed_replica_expires_within_seconds(
 
 
 def test_quota_of_a_deleted_job_is_free_at_once(deployment: Deployment, replicas: list[Backend], quota: str) -> None:
-    """Even if the ledger still has a reservation: a user who corrects a job must not wait until it expires."""
+    """A user who corrects a job does not have to wait until the job's reservation in the ledger expires."""
     cluster = deployment.cluster
     whole = {"Worker.replicas": HOLDS * GPUS, "Launcher.template.spec.containers.0.command": ["train"]}
 
     def created() -> bool | None:
-        """None while the replica has not seen the end of the former job. Its rejection says so."""
+        """None while the rejection says that the replica has not seen the end of the former job."""
         outcome = cluster.kubectl("create", "-f", "-", stdin=job(quota, "whole", **whole), check=False)
         # The message depends on whether the replica has seen the deletion request.
         advice = r'"whole\S*" (is still being deleted|belongs to a former job)'

@@ -33,7 +33,7 @@ from webhook.policy import store
 OVERLAY = MANIFESTS / "overlays" / "default"
 TEAM = "team-a"
 EXEMPT = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "one-off"}
-# API groups that the cluster has. All other watched kinds get an artificial CRD.
+# API groups that the cluster has. Watched kinds of other groups get an artificial CRD.
 BUILT_IN = {
     "", "batch", "coordination.k8s.io", "kubeflow.org", "networking.k8s.io", "node.k8s.io", "resource.k8s.io",
     "scheduling.k8s.io",
@@ -86,7 +86,7 @@ def installed(cluster: Cluster, manifests: list[Any], account: Path) -> Iterator
 
 @contextmanager
 def running(cluster: Cluster, manifests: list[Any], account: Path, name: str) -> Iterator[Installed]:
-    """Runs a replica with the flags of the Deployment, once it is ready."""
+    """Yields a ready replica that has the flags of the Deployment."""
     (deployment,) = (found for found in manifests if found["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     listen, ops = (f"127.0.0.1:{free_port()}" for _ in range(2))

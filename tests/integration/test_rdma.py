@@ -70,7 +70,7 @@ def workers(cluster: Cluster, namespace: str) -> list[dict[str, Any]] | None:
 def test_pods_have_devices_and_networks(
     operator_cluster: Cluster, replica: Replica, namespace: str, resource: str, expected: dict[str, str]
 ) -> None:
-    """Pods get a device of the nodes if the networks need no device, otherwise a device for each attachment."""
+    """If the networks need a device, pods get one for each attachment. Otherwise pods get devices of the nodes."""
     networks = [network(name, resource, namespace=namespace) for name in ("own", "rail-0")]
     operator_cluster.apply([{**each, "spec": {}} for each in networks])
     job = rdma_job(namespace)

@@ -1,4 +1,4 @@
-"""Runs real MPI programs that fail. `why` recognises their logs, so the recorded logs are up to date."""
+"""Runs real MPI programs that fail. If `why` recognises their logs, the recorded logs are up to date."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.support.stuck.real_logs import SCENARIOS, record
 from webhook.parts.why.causes import logs
 
 pytestmark = [
-    pytest.mark.skipif("MPIJOB_REAL_FAILURES" not in os.environ, reason="slow: `make real-failures` has it"),
+    pytest.mark.skipif("MPIJOB_REAL_FAILURES" not in os.environ, reason="slow: run `make real-failures`"),
     pytest.mark.timeout(600),  # the first run downloads four releases of MPI
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: each pod is a Linux namespace of this machine"),
 ]

@@ -29,7 +29,9 @@ from tests.support.rare import rare
 pytestmark = [
     rare,
     pytest.mark.timeout(600),  # the first run downloads four releases of MPI
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: pods are namespaces of this machine"),
+    pytest.mark.skipif(
+        os.geteuid() != 0, reason="needs root, because the test runs pods as Linux namespaces of this machine"
+    ),
 ]
 HEAD = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nsshKeys: ed25519\n"
 WITHOUT = HEAD + "injections: {mpi-env: {enabled: false}}\n"

@@ -1,4 +1,4 @@
-"""Objects that a job refers to, and names that its objects need: the service's verdict and the cluster's."""
+"""The verdicts of service and cluster on objects that a job refers to, and on names that its objects need."""
 
 from typing import Any
 

@@ -26,7 +26,7 @@ def configurations(cluster: Cluster) -> dict[str, Any]:
 
 @pytest.fixture
 def nothing_left(cluster: Cluster) -> Iterator[None]:
-    """Checks that the service's configurations do not exist before and after the test."""
+    """Checks that no configuration of the service exists. Deletes those that the test leaves."""
     assert configurations(cluster) == {}
     yield
     for resource in configurations(cluster):
@@ -60,7 +60,7 @@ def test_service_is_registered_from_ready_to_sigterm(cluster: Cluster, namespace
         # kubectl formats a rejection with causes.
         assert 'The MPIJob "alone" is invalid: spec.mpiReplicaSpecs[Worker].replicas: 1 worker' in refused.stderr
         cluster.wait_for(
-            "its line",
+            "the log line of the review",
             lambda: (
                 any(line["name"] == "alone" and line["webhook"] == "validate" for line in service.decisions(cluster))
                 or None

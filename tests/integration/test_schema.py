@@ -89,7 +89,7 @@ def published(cluster: Cluster) -> CrdSchema:
 
 
 def test_packaged_schema_matches_the_pinned_module() -> None:
-    """`make schema` updates it."""
+    """`make schema` updates the packaged schema."""
     assert files("webhook.api").joinpath(crd_schema.FILE).read_text(encoding="utf-8") == mpijob_schema.text()
     assert older_versions_crd.FILE.read_text(encoding="utf-8") == older_versions_crd.text()
 

@@ -1,4 +1,4 @@
-"""The documentation site: it is built without warnings, complete, and works in a real browser."""
+"""The documentation site is built without warnings, is complete, and works in a real browser."""
 
 import os
 import re

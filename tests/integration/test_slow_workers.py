@@ -27,7 +27,9 @@ from tests.support.rare import FULL
 
 pytestmark = [
     pytest.mark.timeout(3600),
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: pods are namespaces of this machine"),
+    pytest.mark.skipif(
+        os.geteuid() != 0, reason="needs root, because the test runs pods as Linux namespaces of this machine"
+    ),
 ]
 JOBS = int(os.environ.get("MPIJOB_SLOW_JOBS", "4"))
 MANY = JOBS >= 50

@@ -55,7 +55,7 @@ def down(operator_cluster: Cluster) -> Iterator[Cluster]:
 
 @pytest.mark.parametrize("name", SECRETS)
 def test_other_secrets_can_be_written_while_the_service_is_down(down: Cluster, namespace: str, name: str) -> None:
-    """No match condition of the hook is met for creation, all kinds of updates and deletion, and none has an error."""
+    """The hook's match conditions exclude creation, all kinds of updates, and deletion, without an error."""
 
     def kubectl(*args: str, **more: Any) -> Any:
         return down.kubectl(*args, "-n", namespace, **more)
@@ -85,7 +85,7 @@ def test_secret_with_keys_of_a_job_needs_the_service(down: Cluster, namespace: s
 def test_secrets_excluded_by_namespace_or_label_do_not_need_the_service(
     down: Cluster, namespace: str, where: str
 ) -> None:
-    """Even a Secret that looks like the keys of a job."""
+    """The Secret looks like the keys of a job."""
     place = namespace if where == "without the label" else where
     if where == "mpijob-webhook":
         down.kubectl("create", "namespace", where, check=False)  # the namespace may be left from a run with --register

@@ -29,7 +29,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Sshd:
 
 
 def volume_of(cluster: Cluster, namespace: str, job: str) -> Any:
-    """The volume of the launcher's pods with the SSH keys."""
+    """The volume with the SSH keys in the launcher's pods."""
     launcher = cluster.wait_for("the launcher", lambda: cluster.get("job", f"{job}-launcher", "-n", namespace))
     (volume,) = (one for one in launcher["spec"]["template"]["spec"]["volumes"] if one["name"] == "ssh-auth")
     assert volume["secret"]["secretName"] == f"{job}-ssh"

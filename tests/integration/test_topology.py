@@ -176,7 +176,7 @@ class TestKueue:
             return stored
 
         cluster.wait_for("the service to see the queue", lambda: LEVEL in str(create("--dry-run=server")) or None)
-        # The created job, because Kueue adds its choice of nodes when it starts the job.
+        # The test checks the job as it was created, because Kueue adds its choice of nodes when it starts the job.
         stored = create()
         wanted = {LEVEL: RACK} | ({GROUP: "workers"} if together else {})
         assert self.annotations(stored, "Worker") == wanted

@@ -35,7 +35,7 @@ def trainer_stack(operator_cluster: Cluster) -> Iterator[Stack]:
 
 @pytest.fixture(scope="module")
 def checked(operator_cluster: Cluster, trainer_stack: Stack) -> Iterator[Stack]:
-    """With the service, which has reviewed and cached the runtimes of Trainer."""
+    """Trainer, and the service, which has reviewed and cached Trainer's runtimes."""
     with service.running(operator_cluster, "--trainer"):
         for runtime in trainer_stack.runtimes.values():
             operator_cluster.kubectl("create", "-f", "-", stdin=runtime)
@@ -48,7 +48,7 @@ def wait_for(cluster, what, probe):
 
 
 def wait_for_runtimes(cluster, *names):
-    """Wait until the service has the runtimes in its cache: it admits jobs with an unknown runtime."""
+    """Wait until the service has the runtimes in its cache. Until then it admits all jobs with them."""
     for name in names:
         probe = job(f"probe-{'x' * 50}", runtime=name)
         refused = lambda probe=probe: "[name-length]" in create(cluster, "default", probe, "--dry-run=server").stderr  # noqa: E731
@@ -304,10 +304,10 @@ def test_only_one_of_two_simultaneous_jobs_gets_the_quota(operator_cluster, chec
     wait_for(operator_cluster, "quota for the other job", fits)
 
 
-@pytest.mark.skipif(not FULL, reason="packages are fetched: `make test-long`")
+@pytest.mark.skipif(not FULL, reason="downloads packages: run `make test-long`")
 @pytest.mark.timeout(600)
 def test_output_of_the_trainer_sdk(operator_cluster, checked, namespace):
-    """As shown in docs/clients.md. Users of the SDK do not see warnings."""
+    """docs/clients.md shows this output. Users of the SDK do not see warnings."""
     request = {"runtime": "deepspeed-distributed", "name": "llama", "image": "registry.example.com/llama:1"}
 
     refused, _ = submit("trainer", operator_cluster, namespace, {**request, "num_nodes": 300})

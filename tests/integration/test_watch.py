@@ -1,4 +1,4 @@
-"""Lists and watches with a real API server: events, pages, and a version that expired in a restart."""
+"""Lists and watches with a real API server: events, pages, and a resource version that a restart makes invalid."""
 
 import asyncio
 from collections.abc import Iterator
