@@ -237,7 +237,7 @@ def test_suspended_job_is_queued_if_kueue_suspends_every_job() -> None:
     assert injected(job, config(EVERY_JOB), *ONE_QUEUE[1:]) == (labelled, note("training"))
     default = {"/metadata/labels": {LABEL: "default"}}
     assert injected(job, *MANAGED, queue("default")) == (default, note("default"))
-    # With this feature gate Kueue does not suspend jobs without a queue in this namespace.
+    # With this feature gate, Kueue does not suspend the jobs of this namespace that have no queue.
     gate = "featureGates: {ManagedJobsNamespaceSelectorAlwaysRespected: false}\n"
     assert injected(job, config(EVERY_JOB + SELECTOR + gate), *ONE_QUEUE[1:])[0] == {}
 

@@ -97,7 +97,7 @@ def test_device_class_matches_by_its_own_name_or_its_extended_resource() -> None
     assert by_claim(request, classes=(device_class("our-gpus", "example.com/nic"),), patterns=MINE).least == 0
 
 
-def test_extended_resource_is_an_accelerator_if_its_class_is() -> None:
+def test_extended_resource_is_an_accelerator_if_its_device_class_is_one() -> None:
     fast = {"Worker.template.spec.containers.0.resources": {"limits": {"example.com/fast": 3}}}
     assert devices(fast).least == 0
     assert devices(fast, device_class("gpu.nvidia.com", "example.com/fast")).least == 3

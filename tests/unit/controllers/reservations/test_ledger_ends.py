@@ -1,4 +1,4 @@
-"""The end of a reservation: after its lifetime, with its job, when all replicas have seen the job, or without space."""
+"""A reservation ends after its lifetime, or with its job. A job without space for its reservation is admitted."""
 
 import asyncio
 
