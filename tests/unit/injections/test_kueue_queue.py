@@ -112,7 +112,7 @@ def labelled(name: str, **annotations: str) -> Json:
         pytest.param(mpijob(run_policy=ELSEWHERE), ONE_QUEUE, {}, id="another controller"),
     ],
 )
-def test_job_stays_unchanged_without_a_note_if_no_queue_is_certain_or_needed(
+def test_job_without_a_certain_or_needed_queue_stays_unchanged_and_gets_no_note(
     job: Json, objects: list[Json], settings: dict[str, Any]
 ) -> None:
     assert injected(job, *objects, **settings) == ({}, [])

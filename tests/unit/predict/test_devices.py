@@ -64,7 +64,7 @@ def test_devices_of_a_claim_template(requests: list[Json], least: int, most: int
     assert by_claim(*requests, classes=classes) == Devices(least, most, requested, by_claim=(least, most) != (0, 0))
 
 
-def test_claims_are_added_to_extended_resources_and_counted_each_time_they_are_named() -> None:
+def test_each_reference_to_a_claim_counts_in_addition_to_extended_resources() -> None:
     changes = claims("t", "t")
     changes["Worker.template.spec.containers.0.resources"] = {"limits": {"nvidia.com/gpu": 2}}
     assert devices(changes, claim_template("t", exactly(count=4))) == Devices(10, 10, 10, by_claim=True)
