@@ -22,7 +22,7 @@ def read(script: str) -> list[tuple[str, str]]:
         ("mpirun -mca pml ucx -mca btl ^openib x", [("pml", "ucx"), ("btl", "^openib")]),
         # An unknown option, and an unknown number of ranks.
         ("mpirun --brand-new -np $NP -mca pml ucx x", [("pml", "ucx")]),
-        # The words end where a shell is needed to read on.
+        # The words of the call end before `$(...)`, because only a shell can read it.
         ("mpirun -np $(nproc) -mca pml ucx x", []),
         ("mpirun -mca pml", []),
         ("mpirun -mca", []),

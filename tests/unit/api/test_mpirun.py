@@ -1,4 +1,4 @@
-"""Ranks in command lines. The calls marked as read were compared with Open MPI 5.0, MPICH 5.0 and Intel MPI 2021."""
+"""Ranks in command lines. The cases with a number were compared with Open MPI 5.0, MPICH 5.0 and Intel MPI 2021."""
 
 import pytest
 from hypothesis import given

@@ -16,7 +16,7 @@ from webhook.kit.custom_rules import Expression, Outcome, Variables
 
 
 def with_label(value: bytes) -> Variables:
-    """Variables for a job with this JSON text as a label's value, which Python may be unable to write."""
+    """Variables for a job in which a label's value is this JSON text. Python may be unable to write such a value."""
     placeholder = variables(changed({"metadata.labels": {"x": "VALUE"}}))
     return msgspec.structs.replace(
         placeholder, object=msgspec.Raw(bytes(placeholder.object).replace(b'"VALUE"', value))

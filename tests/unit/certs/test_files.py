@@ -33,7 +33,7 @@ class Mounted:
         self.put(pair.certificate_pem, pair.key_pem, ca_pem)
 
     def put(self, chain_pem, key_pem, ca_pem=CA.certificate_pem):
-        """Write a new version. None leaves a file out."""
+        """Write a new version of the files. A file whose content is None is left out."""
         self.versions += 1
         version = self.folder / f"..version-{self.versions}"
         version.mkdir()

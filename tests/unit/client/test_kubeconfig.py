@@ -1,4 +1,4 @@
-"""Fields of a kubeconfig are supported or rejected, but not ignored."""
+"""Each field of a kubeconfig is either supported or rejected. No field is ignored."""
 
 import asyncio
 import json
@@ -203,7 +203,7 @@ async def test_the_proxy_of_the_environment_is_used(
 
 
 async def test_request_uses_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The request also does not read ~/.netrc: its passwords are not for API servers."""
+    """The request also does not read ~/.netrc, because the passwords in that file are not for API servers."""
     threads: list[object] = []
     monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", lambda *call: threads.append(call))
     with fake_api() as api:

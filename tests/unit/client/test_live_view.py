@@ -63,7 +63,7 @@ async def test_forbidden_kind_delays_no_review() -> None:
 
 
 def answers_by_plural(**answers: Handler) -> Handler:
-    """Answers by the plural of the list. Other kinds are not installed."""
+    """Answers each list by the plural in its path. Kinds without an answer are not installed."""
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         return await answers.get(request.path.rsplit("/", 1)[-1], refused(404))(request)

@@ -123,7 +123,7 @@ async def test_object_without_metadata_is_an_error(tmp_path: Path, body: str) ->
 
 
 async def test_request_accepts_an_answer_without_metadata(tmp_path: Path) -> None:
-    """The version and the answer to a deletion have none."""
+    """The answers about the version and to a deletion have no metadata."""
     async with connected(tmp_path, answer("{}")) as (client, _):
         assert await client.request("GET", "/version") == {}
 

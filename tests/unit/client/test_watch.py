@@ -296,7 +296,7 @@ async def limits(world: World, page: int, *faults: FaultReason | None) -> list[i
 
 
 async def test_pages_get_smaller_after_timeouts_and_larger_after_success(world: World) -> None:
-    """Otherwise lists would have one object per page after an outage, until a restart."""
+    """If pages stayed small, lists after an outage would need too many requests until the service restarts."""
     assert LEAST_PAGE == 16
     stalled = [FaultReason.STALLED] * 5
     assert await limits(world, 250, *stalled) == [250, 62, 16, 16, 16, 16, 32, 64, 128, 250]

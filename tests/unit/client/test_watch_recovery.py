@@ -15,7 +15,7 @@ from webhook.client.wire import FaultReason
 from webhook.cluster.view import ABSENT, UNKNOWN
 
 
-async def test_waits_double_up_to_30_seconds_and_restart_after_a_steady_watch(world: World) -> None:
+async def test_waits_double_up_to_30_seconds_and_are_short_again_after_a_steady_watch(world: World) -> None:
     watch = world.watch()
     world.api.watches = [
         *[refused(500)] * 7,
@@ -72,7 +72,8 @@ async def test_list_after_an_expired_version_does_not_wait(world: World, gone: A
     world.api.watches = [*[refused(503)] * 4, gone, *[gone] * 2, stream()]
     world.start(world.watch())
     await world.until(lambda: len(world.api.queries(watch=True)) == 8)
-    # Four failures, no pause before the list, a pause after the failed list, and a pause after each useless list.
+    # A pause after each of four failures, no pause before the next list, a pause after this list fails, and a pause
+    # after each list whose version has expired again.
     assert world.time.sleeps == [1, 2, 4, 8, 30, 30, 30]
     watches = "".join("W" if "watch" in request.query else "L" for request in world.api.requests)
     assert watches == "LWWWWW" + "LLW" + "LW" * 2

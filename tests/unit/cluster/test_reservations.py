@@ -30,7 +30,7 @@ def test_written_reservations_are_read_back() -> None:
 
 
 def test_two_thousand_similar_jobs_fit() -> None:
-    """With entries of 608 bytes, 250 of a thousand simultaneous jobs were rejected despite a sufficient quota."""
+    """Formerly, an entry had 608 bytes, and 250 of a thousand simultaneous jobs were rejected although they fit."""
     text, left_out = encode(entry(f"train-{number}") for number in range(2_000))
     assert left_out == []
     assert len(text) < MAX_LEDGER_BYTES

@@ -1,4 +1,4 @@
-"""Two views on top of a view.
+"""Two views that wrap another view.
 
 A NotingView records which kinds of objects were unknown. An Overlay replaces the objects of one namespace.
 """

@@ -31,7 +31,7 @@ def test_every_new_job_gets_the_annotation_even_if_it_skips_the_injection(metada
 
 @pytest.mark.parametrize("name", ["bob", ""])
 def test_name_that_the_user_wrote_is_unchanged(name):
-    """The rule `created-by` judges it."""
+    """The rule `created-by` judges the name."""
     decision = mutate(mpijob(metadata={"annotations": {CREATED_BY: name}}))
     assert name_in(decision) == name
 

@@ -61,7 +61,7 @@ def test_pods_outside_the_host_network_stay_unchanged(pod):
     assert inject(ID, mpijob(worker={"spec": pod})) == ({}, [])
 
 
-def test_launcher_and_a_worker_without_containers_stay_unchanged():
+def test_launcher_stays_unchanged_and_so_does_a_worker_without_containers():
     job = mpijob(launcher={"spec": pod_spec(hostNetwork=True)}, worker={"spec": {"hostNetwork": True}})
     assert inject(ID, job) == ({}, [])
     del job["spec"]["mpiReplicaSpecs"]["Worker"]

@@ -112,7 +112,7 @@ def labelled(name: str, **annotations: str) -> Json:
         pytest.param(mpijob(run_policy=ELSEWHERE), ONE_QUEUE, {}, id="another controller"),
     ],
 )
-def test_job_stays_unchanged_without_a_note_if_no_queue_is_certain_or_needed(
+def test_job_without_a_certain_or_needed_queue_stays_unchanged_and_gets_no_note(
     job: Json, objects: list[Json], settings: dict[str, Any]
 ) -> None:
     assert injected(job, *objects, **settings) == ({}, [])
@@ -237,7 +237,7 @@ def test_suspended_job_is_queued_if_kueue_suspends_every_job() -> None:
     assert injected(job, config(EVERY_JOB), *ONE_QUEUE[1:]) == (labelled, note("training"))
     default = {"/metadata/labels": {LABEL: "default"}}
     assert injected(job, *MANAGED, queue("default")) == (default, note("default"))
-    # With this feature gate Kueue does not suspend jobs without a queue in this namespace.
+    # With this feature gate, Kueue does not suspend the jobs of this namespace that have no queue.
     gate = "featureGates: {ManagedJobsNamespaceSelectorAlwaysRespected: false}\n"
     assert injected(job, config(EVERY_JOB + SELECTOR + gate), *ONE_QUEUE[1:])[0] == {}
 

@@ -1,4 +1,4 @@
-"""launcher-resources: the launcher gets only the resources that the namespace requires and that it does not state."""
+"""launcher-resources: the launcher gets the resources that the namespace requires and that the job does not state."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "line"}}
 
 
 def in_queue(amounts: dict[str, Any], *objects: dict[str, Any]) -> Snapshot:
-    """The queue of jobs with the label QUEUED, with these amounts and by default a plain flavor."""
+    """A ClusterQueue with these amounts for jobs with the label QUEUED. Its flavor has no topology by default."""
     objects = objects or (config(), flavor("f"))
     queue = cluster_queue("cq", {"f": amounts})
     return Snapshot([KNOWN, namespace("team"), queue, local_queue("line", "cq", namespace="team"), *objects])

@@ -1,4 +1,4 @@
-"""launcher-wait: jobs that get the init container, its permissions, and its script in real shells."""
+"""launcher-wait: which jobs get the init container, its permissions, and runs of its script in real shells."""
 
 import shutil
 import subprocess
@@ -185,7 +185,7 @@ NOT_WAITING = {
         {"launcher": {"volumeMounts": [{"name": "c", "mountPath": "/etc/ssh/ssh_config.d"}]}},
         {},
     ),
-    "another agent than ssh": ({"launcher": {"env": [AGENT]}}, {}),
+    "an agent other than ssh": ({"launcher": {"env": [AGENT]}}, {}),
     "turned off by annotation": ({"annotation": "false"}, {}),
     "turned off by annotation, in a queue": ({"annotation": "false", "labels": QUEUED}, {"when": "always"}),
     "the operator waits": (OPERATOR_WAITS, {}),
@@ -316,7 +316,7 @@ def test_script_ends_with_success_and_names_the_missing_worker(tmp_path, shell):
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_script_stops_at_its_time_limit_and_repeats_no_worker_that_answered(tmp_path, shell):
+def test_script_stops_at_its_time_limit_and_calls_no_worker_again_after_its_answer(tmp_path, shell):
     hosts = [f"j-worker-{index}.j.team.svc" for index in range(2, 40)]
     slow = SSH.replace('echo "$host" >>', 'sleep 1; echo "$host" >>')
     run(tmp_path, shell, ["j-worker-0.j.team.svc", *hosts], seconds="2", ssh=slow)

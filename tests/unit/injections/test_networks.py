@@ -1,4 +1,4 @@
-"""networks: the pods that compute get attachments, next to those of the user and in the same notation."""
+"""networks: the pods that compute get attachments, which are added to those of the user in the same notation."""
 
 import json
 from typing import Any
@@ -165,7 +165,7 @@ VFS = [network("vf-0", VF), network("vf-1", VF), network("other", "openshift.io/
         (None, ["fabric/vf-0"], {}, {VF: "1"}),
         (None, ["fabric/vf-0@a", "fabric/vf-0@b", "fabric/vf-1", "fabric/plain"], {}, {VF: "3"}),
         (None, ["fabric/vf-0", "fabric/other"], {"cpu": 1}, {VF: "1", "openshift.io/other": "1"}),
-        # Networks of the user are included if an injected network uses the same device.
+        # The user's networks are counted if an injected network uses the same device.
         ("fabric/vf-0, fabric/other", ["fabric/vf-1"], {}, {VF: "2"}),
         ("fabric/vf-0", ["fabric/plain"], {}, {}),
         # The device of the user's network is unknown.
@@ -259,6 +259,6 @@ def test_update_restores_the_network_next_to_the_users_current_networks(
     assert applied["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["metadata"]["annotations"][NETWORKS] == after
 
 
-def test_networks_without_a_device_request_nothing() -> None:
+def test_nothing_is_injected_without_the_setting() -> None:
     assert inject(ID, job(), view=KNOWN) == ({}, [])
     assert inject(ID, job("a/b/c"), view=KNOWN) == ({}, [])

@@ -83,7 +83,7 @@ def run(submitted: Any, *objects: dict[str, Any], **settings: Any) -> tuple[dict
 
 
 def notes_without(lost: str, reason: str) -> list[str]:
-    """The notes of a job on the node P5, from which a resource may be left out for a reason."""
+    """The notes of a job on the node P5. If `lost` names a resource, this resource is left out for the reason."""
     if not lost:
         return [ALL]
     return [f"no RDMA: {reason}"] if lost == EFA else [f"no {lost}: {reason}", NO_PAGES]
@@ -400,7 +400,7 @@ class TestEnvironment:
             {"command": ["mpirun", "-mca", "mca_base_env_list", "A", "a"]},
         ],
     )
-    def test_note_names_the_list_instead_of_x(self, launcher: dict[str, Any]) -> None:
+    def test_note_names_mca_base_env_list_instead_of_the_option_x(self, launcher: dict[str, Any]) -> None:
         note = "variables of the policy would not reach the ranks. Add to mca_base_env_list: NCCL_IB_HCA;FI_PROVIDER"
         assert self.notes(launcher)[0] == note
 

@@ -1,4 +1,4 @@
-"""shared-memory: a memory volume at /dev/shm for pods that compute on accelerators, within the container's memory."""
+"""shared-memory: pods that compute on accelerators get a memory volume at /dev/shm, within their memory limits."""
 
 from typing import Any
 

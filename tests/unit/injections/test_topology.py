@@ -258,7 +258,7 @@ class TestKueue:
             (self.job(), only_there, on_tas),
             (computes, only_there, together),
             (self.job(), self.mixed({"cpu": 0, GPU: 0}, tas), {"Launcher": {ANYWHERE: "true"}, **on_tas}),
-            # The level that both topologies have is tried first. Without one, the narrowest level is the cell.
+            # A level that both topologies have is tried first. If there is none, the narrowest level of `big` is used.
             (self.job(), self.two_topologies("cell", HOST), {"Worker": {LEVEL: HOST}}),
             (self.job(), self.two_topologies("room", "cell"), {"Worker": {LEVEL: "cell"}}),
         ):
@@ -283,7 +283,7 @@ class TestKueue:
 
     @pytest.mark.parametrize("label", ["gone", None])
     def test_affinity_is_injected_if_the_queue_is_missing_or_unknown(self, label):
-        """In a queue with a topology, Kueue chooses the node of each pod, so a preference has no effect."""
+        """The affinity does no harm: in a queue with a topology, Kueue chooses the node of each pod."""
         every_job = kueue.config("manageJobsWithoutQueueName: true\n")
         job = self.job()
         job["metadata"]["labels"] = {QUEUE: label} if label else {}

@@ -31,7 +31,7 @@ def slow(labels: str, soon: int, late: int) -> dict[str, str]:
 
 
 def pairs(alert: str, series: str, *, above: str, below: str, minutes: int) -> list[Case]:
-    """Two cases of an alert. It fires with the values `above` after `minutes`, not earlier, and not with `below`."""
+    """Three cases of an alert: with `above` it fires after `minutes` and not earlier, and with `below` never."""
     return [
         Case(alert, {series: above}, minutes, fires=True),
         Case(alert, {series: above}, minutes - 2, fires=False),
@@ -45,7 +45,7 @@ def grows(alert: str, series: str, *, minutes: int = 7) -> list[Case]:
 
 
 def is_one(alert: str, series: str, *, minutes: int = 6) -> list[Case]:
-    """The cases of an alert that fires while a gauge is 1 and not 0."""
+    """The cases of an alert that fires while a gauge is 1, and does not fire while it is 0."""
     return pairs(alert, series, above="1x60", below="0x60", minutes=minutes)
 
 

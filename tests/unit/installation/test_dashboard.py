@@ -123,7 +123,7 @@ def test_bars_include_the_first_value_and_values_after_restarts(tmp_path: Path) 
 
 
 def test_range_of_a_rate_has_several_scrapes() -> None:
-    """Grafana's `$__rate_interval` is four scrape intervals of the query, or of the data source by default."""
+    """Grafana's `$__rate_interval` is four times the query's interval, which defaults to the data source's interval."""
     (monitor,) = load_all((MANIFESTS / "components" / "monitoring" / "service-monitor.yaml").read_text())
     (interval,) = {endpoint["interval"] for endpoint in monitor["spec"]["endpoints"]}
     assert {target["interval"] for target in TARGETS} == {interval}

@@ -10,7 +10,8 @@ from webhook.server.metrics import JOB_PREFIX
 
 CREATED = f"{JOB_PREFIX}created_total"
 RUNNING = f"{JOB_PREFIX}running"
-# Each replica counts all jobs, one per minute. After an hour the first replica is replaced by one that starts at 0.
+# One job per minute is created, and each replica counts all jobs. The first replica ends after an hour. The second
+# replica starts ten minutes before that, and counts from 0.
 SERIES = {
     f'{CREATED}{{namespace="team-a",pod="first"}}': "100+1x60",
     f'{CREATED}{{namespace="team-a",pod="second"}}': "_x50 0+1x70",

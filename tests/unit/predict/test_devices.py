@@ -64,7 +64,7 @@ def test_devices_of_a_claim_template(requests: list[Json], least: int, most: int
     assert by_claim(*requests, classes=classes) == Devices(least, most, requested, by_claim=(least, most) != (0, 0))
 
 
-def test_claims_are_added_to_extended_resources_and_counted_each_time_they_are_named() -> None:
+def test_each_reference_to_a_claim_counts_in_addition_to_extended_resources() -> None:
     changes = claims("t", "t")
     changes["Worker.template.spec.containers.0.resources"] = {"limits": {"nvidia.com/gpu": 2}}
     assert devices(changes, claim_template("t", exactly(count=4))) == Devices(10, 10, 10, by_claim=True)
@@ -97,7 +97,7 @@ def test_device_class_matches_by_its_own_name_or_its_extended_resource() -> None
     assert by_claim(request, classes=(device_class("our-gpus", "example.com/nic"),), patterns=MINE).least == 0
 
 
-def test_extended_resource_is_an_accelerator_if_its_class_is() -> None:
+def test_extended_resource_is_an_accelerator_if_its_device_class_is_one() -> None:
     fast = {"Worker.template.spec.containers.0.resources": {"limits": {"example.com/fast": 3}}}
     assert devices(fast).least == 0
     assert devices(fast, device_class("gpu.nvidia.com", "example.com/fast")).least == 3

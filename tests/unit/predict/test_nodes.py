@@ -59,7 +59,7 @@ def test_invalid_kubelet_version_is_ignored() -> None:
 
 
 class TestOfNames:
-    """`of_names` computes a result from the names of groups. It is cached until a group is added or removed."""
+    """`of_names` computes a result from the names of groups, and caches it until a group is added or removed."""
 
     def test_result_is_recomputed_when_a_group_is_added_or_removed(self) -> None:
         contents: Contents[str, str] = Contents(lambda record: record[0])

@@ -129,7 +129,7 @@ SET_TO = {
 
 
 def test_number_of_ranks_is_reduced_with_the_slots() -> None:
-    """Otherwise mpirun would refuse to start."""
+    """With more ranks than slots, mpirun would refuse to start."""
 
     def advice(ranks: int, *more: str) -> str:
         command = ["mpirun", "-np", str(ranks), "--hostfile", "/etc/mpi/hostfile", *more, "train"]

@@ -1,4 +1,4 @@
-"""The sources of the certificate: their certificates and their health."""
+"""Each source of the serving certificate: which certificate it provides, and when it is healthy."""
 
 import asyncio
 from collections.abc import Callable

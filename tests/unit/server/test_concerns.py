@@ -1,4 +1,4 @@
-"""A fault with which a replica can still answer reviews is a line in `/readyz`, which still passes."""
+"""If a replica can still answer reviews despite a fault, `/readyz` has a line about the fault and still passes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -69,7 +69,7 @@ def pair(authority: Authority = OURS, hours: float = 24) -> KeyPair:
 
 @asynccontextmanager
 async def files(after: tuple[bytes, bytes], folder: Path) -> AsyncIterator[Concerns]:
-    """A replica that serves valid files, after their content was replaced."""
+    """A replica that has read valid files. Later, `after` has replaced their content."""
     certificate, key, ca = (folder / name for name in ("tls.crt", "tls.key", "ca.crt"))
     first = pair()
     certificate.write_bytes(first.certificate_pem)

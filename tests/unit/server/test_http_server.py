@@ -1,4 +1,4 @@
-"""The limits around aiohttp: a misbehaving client only loses its own connection."""
+"""The limits around aiohttp: a misbehaving client loses its own connection, and no other client is affected."""
 
 import asyncio
 from collections.abc import Callable, Iterator

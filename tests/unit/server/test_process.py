@@ -24,7 +24,7 @@ process.run(None)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has prctl")
 def test_crash_writes_no_core_file() -> None:
     done = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, check=True)
     assert done.stdout == "(0, 0) 0\n"

@@ -56,7 +56,7 @@ def test_sccs_of_the_pods_decide(names: list[str], *, allowed: bool) -> None:
     assert validated.answer["allowed"] is allowed
     assert allowed or "add-scc-to-user nonroot-v2" in validated.answer["status"]["message"]
     accounts = 3  # the pods' ServiceAccount, and the accounts that create pods
-    assert cluster.asked == accounts * len(DEFAULT_SCCS), "mutation and validation need them once"
+    assert cluster.asked == accounts * len(DEFAULT_SCCS), "mutation and validation together query each SCC once"
 
 
 def test_injection_uses_the_sccs_of_the_pods() -> None:

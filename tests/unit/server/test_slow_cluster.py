@@ -136,7 +136,7 @@ def test_unanswered_cluster_query_is_counted_and_logged():
 
 
 @pytest.mark.parametrize("usable", [True, False])
-def test_quota_verdict_is_from_the_ledger_or_if_the_ledger_fails_from_the_cache(usable):
+def test_quota_verdict_uses_the_ledger_and_the_cache_if_the_ledger_fails(usable):
     class Quotas(SlowCluster):
         @property
         def ledger(self):

@@ -117,7 +117,7 @@ texts = st.dictionaries(st.sampled_from(["ssh-privatekey", "ssh-publickey", "not
 @strategies.PROPERTY
 @given(data=texts, shape=st.sampled_from(["good", "null", "list", "number"]))
 def test_no_key_is_ever_logged_or_counted(service, data, shape):
-    """Neither the service's keys nor a user's keys, also if they are invalid."""
+    """This holds for the service's keys and for a user's keys, even if they are invalid."""
     broken = {"good": data, "null": None, "list": list(data.values()), "number": {**data, "ssh-privatekey": 7}}[shape]
     answer = service.post(PATH, body(secret(data=broken))).answer
     output = service.log_text() + service.ops("/metrics") + json.dumps({**answer, "patch": ""})

@@ -48,7 +48,7 @@ async def test_jobs_not_judged_in_time_are_in_the_next_write(monkeypatch: pytest
     assert world.api.writes == 3
 
 
-async def test_job_that_is_sent_again_is_reserved_once() -> None:
+async def test_job_that_is_sent_again_is_reserved_only_once() -> None:
     world = World()
     assert await world.submit("a", "b", "c") == ["a", "b", "c"]
     assert await world.submit("c") == ["c"]
@@ -119,8 +119,8 @@ async def test_stored_job_replaces_the_reservation_of_an_earlier_attempt() -> No
     assert await world.submit("d") == ["d"]
 
 
-async def test_rejected_job_is_reserved_once_it_fits() -> None:
-    """A rejected job that is sent again causes no write."""
+async def test_rejected_job_is_reserved_as_soon_as_it_fits() -> None:
+    """While the job does not fit, sending it again causes no write."""
     world = World()
     await world.submit("a", "b", "c")
     writes = world.api.writes

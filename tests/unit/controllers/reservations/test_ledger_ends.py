@@ -1,4 +1,4 @@
-"""The end of a reservation: after its lifetime, with its job, when all replicas have seen the job, or without space."""
+"""A reservation ends after its lifetime, or with its job. A job without space for its reservation is admitted."""
 
 import asyncio
 
@@ -23,8 +23,8 @@ async def test_expired_reservations_are_removed_and_valid_ones_stay() -> None:
     assert world.reserved == ["b", "c"]
 
 
-async def test_times_are_by_the_api_servers_clock() -> None:
-    """Formerly, nine jobs were admitted although three fit, if the clocks of two nodes differed by 31 seconds."""
+async def test_expiry_is_computed_with_the_api_servers_clock() -> None:
+    """Formerly, if the clocks of two nodes differed by 31 seconds, nine jobs were admitted although only three fit."""
     world = World()
     world.api.time = 5_000.0
     await world.submit("a")

@@ -1,4 +1,4 @@
-"""Objects that a replica has not seen yet: jobs behind a stalled watch, pods, and quotas that include them."""
+"""Objects that a replica has not seen yet: jobs while a watch is stalled, pods, and quotas that count these pods."""
 
 import asyncio
 import json
@@ -133,7 +133,7 @@ GPUS = {"requests.nvidia.com/gpu": 8}
 
 @pytest.mark.parametrize("heard", [True, False])
 async def test_uncached_first_pod_is_not_counted_twice(heard: bool) -> None:
-    """The quota already counts the job's first pod. This replica may not have seen this, and no reservation exists."""
+    """The quota already counts the job's first pod. The replica may not have seen this use. No reservation exists."""
     world = World()
     used = quota(GPUS, {"requests.nvidia.com/gpu": 1}, namespace="team")
     world.api.objects["resourcequotas"] = [used]

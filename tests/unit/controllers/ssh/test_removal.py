@@ -1,4 +1,4 @@
-"""Only the SSH keys of ended jobs are removed, also during failures and conflicts, with few calls."""
+"""Only the SSH keys of ended jobs are removed, even if calls fail or jobs are created again. Few calls are made."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,10 @@ JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
 
 
 class Api:
-    """An API server with Secrets, jobs and a Lease. It raises `failures` and calls `between` before a deletion."""
+    """An API server with Secrets, jobs and a Lease.
+
+    A deletion raises the exception of its job in `failures`. Before a deletion that is no dry run, `between` is called.
+    """
 
     def __init__(self) -> None:
         self.secrets: dict[str, str] = {}

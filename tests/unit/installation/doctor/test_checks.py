@@ -86,7 +86,7 @@ def limited_to(*kinds: str) -> Any:
     return operator
 
 
-# Changes of a healthy installation without a finding.
+# Changes of a healthy installation that cause no finding.
 HARMLESS: dict[str, dict[str, Any]] = {
     "healthy": {},
     "older MPIJobs that are converted": {
@@ -130,7 +130,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
         "probe": Probe("team-a", 'admission webhook "validate.mpijob.training.openshift.io" denied the request: no')
     },
 }
-# Each case: changes of a healthy installation, and the expected findings, each as id: a part of its text.
+# Each case has changes of a healthy installation, and the expected findings: their ids, each with a part of its text.
 CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     **{case: (changes, {}) for case, changes in HARMLESS.items()},
     "old Kubernetes": ({"version": {"gitVersion": "v1.26.3+k3s1"}}, {"kubernetes-old": "v1.26.3"}),
@@ -174,18 +174,18 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {**with_kueue(GOOD_KUEUE), "deployments": [deployment("o", "mpi-operator:v0.7.9"), KUEUE]},
         {"operator-old": "mpi-operator v0.7.9 in o"},
     ),
-    "an operator without the option": (
+    "an operator without the option that a policy assumes": (
         ASSUMES_VOLCANO,
         {
             "operator-gang": 'policy "p" assumes --gang-scheduling=volcano, but mpi-operator in mpi-operator runs '
             "without --gang-scheduling"
         },
     ),
-    "an operator with a different value": (
+    "an operator with a different value than a policy assumes": (
         {"deployments": [with_flags("--gang-scheduling=mine")], **ASSUMES_VOLCANO},
         {"operator-gang": "runs with --gang-scheduling=mine"},
     ),
-    "an operator with the option and no policy": (
+    "an operator with an option that no policy assumes": (
         {"deployments": [with_flags("--gang-scheduling=volcano")]},
         {"operator-gang": "no policy says so: jobs whose gang never starts are admitted"},
     ),
@@ -329,7 +329,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
             "right-missing": "get namespaces: rules do not see them",
         },
     ),
-    "a policy without a copy": (
+    "a broken policy without a good copy": (
         {"policies": Policies(1, {"base": ("unusable", "line 3: no")})},
         {"policy-broken": "it has no effect, and replicas that start do not become ready: line 3: no"},
     ),
@@ -361,7 +361,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"plugins": [Plugin("acme", "1.0", "broken", faults=("rule acme-no: is gone",))]},
         {"plugin-broken": "the plug-in acme is broken here: rule acme-no: is gone"},
     ),
-    "a plug-in of the service is not here": (
+    "a plug-in of the service that is not here": (
         {
             "deployment": with_variable("MPIJOB_WEBHOOK_PLUGINS", "Acme_Rules,other"),
             "plugins": [Plugin("other", "1.0", "in force")],

@@ -51,7 +51,7 @@ CASES: dict[str, tuple[list[Json], Mapping[str, int]]] = {
         [queue("a", 10, "c"), queue("b", (10, 0, 0), "c"), group("c", 10)],
         {"a": 20_000, "b": 10_000},
     ),
-    "limits": (
+    "a borrowing limit and a lending limit": (
         [queue("a", 10, "c"), queue("b", (10, 2, None), "c"), queue("d", (10, None, 5), "c"), group("c", 10)],
         {"a": 35_000, "b": 12_000, "d": 40_000},
     ),

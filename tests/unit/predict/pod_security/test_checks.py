@@ -68,7 +68,7 @@ GOOD: Final[Json] = {
     "allowPrivilegeEscalation": False,
     "type": "RuntimeDefault",
 }
-"""Valid values by field. The function `corrected` removes other fields."""
+"""Valid values by field. The function `corrected` removes a reported field that is not listed here."""
 
 
 @given(seed=st.integers(0, 2**32), minor=st.integers(0, NEWEST.minor), level=st.sampled_from([*Level]))

@@ -33,7 +33,7 @@ def test_exempt_pods_pass_a_check(users: bool | None, allowed: bool) -> None:
 
 @pytest.mark.parametrize("version", [Version(36), Version(37), Version(99), LATEST])
 def test_versions_above_the_newest(version: Version) -> None:
-    """The API server uses its own version, `newest`, for later ones. By default, `newest` is the newest known one."""
+    """For a later version the API server uses its own version, `newest`. The default is the newest known version."""
     sysctls = [{"name": "net.ipv4.tcp_notsent_lowat"}]  # allowed since version 1.37
     template = convert({"spec": {"securityContext": {"sysctls": sysctls}}})
     assert evaluate(Level.BASELINE, version, template, newest=Version(36))

@@ -48,7 +48,7 @@ def test_reservation_has_all_pods_of_the_job() -> None:
     assert reserved.objects == (), "objects without a quota are left out"
 
 
-def test_train_jobs_are_not_read_if_no_reservation_is_for_one() -> None:
+def test_train_jobs_are_not_read_without_a_reservation_for_a_train_job() -> None:
     view = NotingView(cluster(GPUS, *pods("u1", 4)))
     assert assessed({}, view).promised.keys() == {"q"}
     assert view.unknown.isdisjoint({"train-job-pods", "trainjobs"})

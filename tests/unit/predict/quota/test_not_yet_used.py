@@ -132,7 +132,7 @@ def test_only_the_larger_of_two_updates_is_promised(sizes: tuple[int, int], reco
         ([stored(3)], [msgspec.structs.replace(reserved(3), new=True)], {}, {"POD": 4, "CLAIM": 4}),
         ([stored(3, suspended=True)], [reserved(3)], {LAUNCHER: 1, WORKER: 2}, {"RESERVED": 1}),
         ([stored(1)], [reserved(2, uid="v")], {LAUNCHER: 1, WORKER: 1}, {"RESERVED": 3, "OBJECTS": 1}),
-        # A stored job, and the reserved job of the same name that it replaces.
+        # A stored job, and a reserved job with the same name and another uid: only one of the two will exist.
         ([stored(1)], [Reservation("w", "job-u", (ReservedPods(WORKER, 2, (RESERVED,)),))], {WORKER: 1},
          {"POD": 1, "CLAIM": 1, "RESERVED": 2}),
     ],

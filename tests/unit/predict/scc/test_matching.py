@@ -48,7 +48,8 @@ def details(messages: list[str]) -> set[str]:
     return {re.sub(r'^\S+ (?:Forbidden|Invalid value: (?:"[^"]*"|\S+)): ', "", each) for each in messages}
 
 
-# Messages that can be compared. OpenShift also reports fields of the pod at its containers, and names ports otherwise.
+# Messages that can be compared. OpenShift also reports fields of the pod at its containers.
+# It also names ports differently.
 _PLACED = re.compile(
     r"spec\.(?:(?:c|initC)ontainers\[\d+\]\.(?!containers|initContainers|host|ports|seL|seccomp)|spec\.securityContext\.seL|volumes)"
     ".*Invalid value"
