@@ -47,7 +47,7 @@ def _world(cluster: Path | Iterable[Mapping[str, Any]] | None) -> job_world.JobW
     if isinstance(cluster, Path):
         return job_world.of_file(cluster, policy_namespace=PROGRAM)
     if isinstance(cluster, str | Mapping):
-        raise ValueError("cluster: must be the Path of a snapshot, or a list of objects")  # noqa: TRY004 - as for texts
+        raise ValueError("cluster: must be the Path of a snapshot, or a list of objects")  # noqa: TRY004 - the same type as for an invalid text
     world = job_world.of_nothing()
     world.otherwise = "no cluster was given"
     if cluster is not None:
@@ -93,7 +93,7 @@ def _documents(job: Any) -> list[Any]:
 
 def _mapping(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise ValueError(f"{name}: {value!r} is not a mapping")  # noqa: TRY004 - as for texts
+        raise ValueError(f"{name}: {value!r} is not a mapping")  # noqa: TRY004 - the same type as for an invalid text
     try:
         sent: dict[str, Any] = json.loads(json.dumps(dict(value), default=_sent, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:

@@ -172,7 +172,7 @@ def test_hooks_are_not_registered_before_a_replica_is_ready(cluster: Cluster) ->
     cluster.apply(yaml.load_all((MANIFESTS / "base" / "namespace.yaml").read_text()))
     try:
         assert "no replica is ready" in helm("install", *command, "--set=components.hooks=true", code=1)
-        assert "It sees no job yet" in helm("install", *command)
+        assert "The service sees no job yet" in helm("install", *command)
         assert "no replica is ready" in helm("upgrade", *command, *hooks, code=1)
         assert not registered()
         pods = cluster.wait_for("pods", lambda: cluster.get("pods", "-n", PROGRAM)["items"])

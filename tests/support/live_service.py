@@ -1,4 +1,4 @@
-"""The real service on loopback, in a thread with the event loop of the real process, and clients that send bytes."""
+"""The real service on loopback, in a thread that runs uvloop as the real process does, and clients that send bytes."""
 
 import asyncio
 import io

@@ -69,7 +69,7 @@ def _item(value: Any, indent: str) -> Iterator[str]:
     if isinstance(value, dict | list) and value:
         first, *rest = _lines(value, indent + "  ")
         if first.startswith("{{"):
-            raise ValueError("the first entry of an item has no condition")
+            raise ValueError("the first entry of an item must not have a condition")
         yield f"{indent}- {first.removeprefix(indent + '  ')}"
         yield from rest
     else:

@@ -394,7 +394,7 @@ class PodTemplate(msgspec.Struct, gc=False):
         return self.node_selector.get(key) == value or self.affinity_requires(key, [value])
 
     def affinity_requires(self, key: str, values: Sequence[str]) -> bool:
-        """Whether every term of the node affinity requires one of `values`, in this order, for the label `key`."""
+        """Whether every term of the node affinity has the list `values`, in the same order, for the label `key`."""
         # A term without conditions selects no node.
         terms = [term for term in self.node_terms if term.match_expressions or term.match_fields]
         expected = (key, "In", list(values))

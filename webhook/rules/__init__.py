@@ -61,7 +61,7 @@ class Violation:
     audit_only: bool = False
     """Only for the audit log: the user does not see the violation."""
     of_lines: bool = False
-    """The rule wrote the line ends in message and fix; otherwise they come from the user's text."""
+    """True if the rule itself breaks message and fix into lines. Other line breaks come from the user's text."""
     degree: Degree | None = field(default=None, compare=False)
     """If None, two violations are the same fault only if their texts are equal."""
     follows: str = field(default="", compare=False)

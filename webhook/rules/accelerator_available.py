@@ -186,7 +186,7 @@ def _violation(job: MPIJob, pods: JobPods, lack: Lack, settings: Settings, ctx: 
 
 
 def _is_certain(job: MPIJob, lack: Lack, settings: Settings, ctx: Context) -> bool:
-    """Whether no nodes may be added, not even by Kueue for a queued job."""
+    """Whether the cluster certainly gets no more nodes, not even from Kueue for a queued job."""
     demand = lack.demand
     if settings.autoscaled is not False or QUEUE_NAME in job.labels:
         return False
@@ -231,7 +231,7 @@ def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tup
 
 
 def _meant(name: str, ctx: Context) -> str | None:
-    """The similar name of a nodes' device; None if a well-known name is as similar or more similar."""
+    """A similar name among the devices of the nodes; None if a well-known name is at least as similar."""
     devices = {device for shape in node_shapes(ctx.view) for device in shape.allocatable if "/" in device}
     if name in devices or is_accelerator(name, DEFAULT_ACCELERATORS):
         return None

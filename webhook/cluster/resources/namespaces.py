@@ -14,7 +14,7 @@ class Namespace(msgspec.Struct, frozen=True):
     name: str
     labels: dict[str, str]
     annotations: dict[str, str] = {}
-    """A longer value than `MAX_ANNOTATION_CHARACTERS` is cut, with one more character that shows the cut."""
+    """A value is cut after `MAX_ANNOTATION_CHARACTERS` + 1 characters, so that its length shows the cut."""
 
     @property
     def of_openshift(self) -> bool:

@@ -76,7 +76,7 @@ class NeededKey:
 
 
 def needed_key(request: AdmissionRequest, keys: SshKeys) -> NeededKey | Decision:
-    """The decision is for a Secret that needs no key pair. Never denies.
+    """Returns a Decision if the Secret needs no key pair. Never denies.
 
     A dry run discards its pair, so it gets a pair of a fast algorithm, which is not from the stock.
     """

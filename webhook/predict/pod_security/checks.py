@@ -95,7 +95,7 @@ def _user_namespace(pod: Subject) -> bool:
 
 
 def refusal(reason: str, bad: list[Place], fault: str, field: str, *, pod: bool = False) -> Fault | None:
-    """None if there are no `bad` containers and `pod` is false. The detail is `fault` with its subject."""
+    """None if there are no `bad` containers and `pod` is false. The detail names pod or containers before `fault`."""
     if not (bad or pod):
         return None
     return Fault(reason, f"{setters(pod, bad)} {fault}", fields(field, bad, pod=pod))
