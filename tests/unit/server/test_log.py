@@ -1,6 +1,7 @@
 """The log: rejected requests cannot flood it, and an unread pipe cannot stop the service."""
 
 import fcntl
+import io
 import json
 import os
 import subprocess
@@ -98,6 +99,15 @@ def pipe() -> Iterator[Pipe]:
     for descriptor in (made.output, made.input):
         with suppress(OSError):
             os.close(descriptor)
+
+
+@pytest.mark.parametrize("level", ["debug", "info", "warning", "error"])
+def test_log_has_every_level_and_drops_lines_below_its_own(level: str) -> None:
+    for own, lines in (("debug", 1), ("error", int(level == "error"))):
+        stream = io.BytesIO()
+        getattr(make_log(stream, own), level)("started", port=1)
+        written = [json.loads(line) for line in stream.getvalue().splitlines()]
+        assert [(line["level"], line["event"], line["port"]) for line in written] == [(level, "started", 1)] * lines
 
 
 def test_lines_of_several_threads_are_complete(pipe: Pipe) -> None:
