@@ -26,11 +26,13 @@ def apart(progress: Progress, *locks: Path) -> Path:
     version = platform.python_version()
     digest = hashlib.sha256(f"{base.resolve()} {version}\n".encode() + b"".join(lock.read_bytes() for lock in locks))
     folder = cache_root() / f"python-{digest.hexdigest()[:16]}"
-    python = folder / "bin" / "python"
-    if python.exists():
+    python, complete = folder / "bin" / "python", folder / "complete"
+    if complete.exists():
         folder.touch()  # for build.remove_unused
         return python
     with build_lock(progress):
+        if complete.exists():  # another process has made it in the meantime
+            return python
         progress.say(f"Making an environment for Python {version} in {folder}, once: half a minute.")
         try:
             _run(base, "-m", "venv", folder)
@@ -39,6 +41,7 @@ def apart(progress: Progress, *locks: Path) -> Path:
                     python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--require-hashes", "-r", lock
                 )
             subprocess.run([python, "-m", "compileall", "-q", folder / "lib"], capture_output=True, check=False)
+            complete.touch()
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
