@@ -8,7 +8,6 @@ from typing import Literal
 
 import msgspec
 
-from webhook.api import untyped
 from webhook.api.limits import MAX_UID_CHARACTERS
 
 API_VERSION = "admission.k8s.io/v1"
@@ -111,8 +110,16 @@ class _Reply(msgspec.Struct, rename="camel", gc=False):
     kind: str = "AdmissionReview"
 
 
+class _UidOnly(msgspec.Struct, gc=False):
+    class Request(msgspec.Struct, gc=False):
+        uid: str = ""
+
+    request: Request | None = None
+
+
 _FAULTS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _review = msgspec.json.Decoder(AdmissionReview)
+_uid = msgspec.json.Decoder(_UidOnly)  # the body may be large, so nothing else is decoded
 _encoder = msgspec.json.Encoder()
 
 
@@ -142,7 +149,7 @@ def encode_patch(operations: list[dict[str, object]]) -> bytes:
 
 def _uid_of(body: bytes) -> str:
     try:
-        uid = untyped.at(untyped.decode(body), "request").get("uid")
+        request = _uid.decode(body).request
     except _FAULTS:
         return ""
-    return uid if isinstance(uid, str) else ""
+    return request.uid if request else ""
