@@ -58,35 +58,15 @@ def expressions() -> list[str]:
         *(f"{CONTAINERS}.{macro}(c, has(c.{field}))" for macro, field in product(
             ("all", "exists"), ("resources", "env", "command", "securityContext"))),
         *(f"{CONTAINERS}.map(c, c.name).{rest}" for rest in (
-            "isSorted()", "indexOf('worker') == 0", "lastIndexOf('side') == 1", "size() == 2", "join(',') == 'worker'",
-            "distinct().size() == 2", "sort()[0] == 'side'", "flatten() == ['worker']", "slice(0, 1) == ['worker']",
-            "min() == 'side'", "max() == 'worker'")),
+            "size() == 2", "join(',') == 'worker'", "distinct().size() == 2", "sort()[0] == 'side'",
+            "flatten() == ['worker']", "min() == 'side'", "max() == 'worker'")),
         *(f"sets.{how}({CONTAINERS}.map(c, c.name), {names})" for how, names in product(
             ("contains", "equivalent", "intersects"), ("['worker']", "['worker', 'side']", "['other']"))),
         *(f"{CONTAINERS}[0].image.{rest}" for rest in (
-            "find('[0-9]+$') == '4'", "findAll('[a-z]+').size() > 3", "findAll('[a-z]+', 2) == ['registry', 'example']",
             "split('/')[0] == 'registry.example.com'", "split(':', 2).size() == 2", "replace('train', 'x').size() > 20",
             "lowerAscii() == 'x'", "upperAscii().startsWith('REG')", "substring(0, 3) == 'reg'", "charAt(1) == 'e'",
             "indexOf('.') == 8", "lastIndexOf('/') > 20", "trim().size() > 3", "size() < 10")),
-        *(f"ip('{address}').{what}" for address, what in product(
-            ("10.0.0.1", "127.0.0.1", "::1", "169.254.1.1", "224.0.0.1", "ff02::1", "0.0.0.0"),
-            ("family() == 4", "isLoopback()", "isGlobalUnicast()", "isLinkLocalUnicast()", "isLinkLocalMulticast()",
-             "isUnspecified()"))),
-        *(f"isIP({LABELS}.{name})" for name in ("team", "address")),
-        *(f"cidr('{net}').{what}" for net, what in product(
-            ("10.0.0.0/8", "192.168.1.7/24", "fd00::/8"),
-            ("containsIP('10.1.2.3')", "containsCIDR('192.168.1.0/25')", "prefixLength() == 8",
-              "masked() == cidr('10.0.0.0/8')",
-             "ip().family() == 6"))),
-        *(f"url('{text}').{what}" for text, what in product(
-            ("https://user@host.example:8443/a%20b?x=1&x=2", "http://[::1]:80/", "/only/path"),
-            ("getScheme() == 'https'", "getHost() == 'host.example:8443'", "getHostname() == '::1'",
-             "getPort() == '80'",
-             "getEscapedPath() == '/a%20b'", "getQuery().size() == 1"))),
-        *(f"isURL('{text}')" for text in ("https://a", "a b", "../x", "/x", "http://[::1", "mailto:x", "https://a:b/")),
         *(f"isQuantity('{text}')" for text in ("1", "1.5Gi", "1GB", "", " 1", "1e3", "--1", "500m", "1Kib")),
-        *(f"semver('1.2.3').{how}(semver('{other}'))" for how, other in product(
-            ("isLessThan", "isGreaterThan"), ("1.2.4", "1.2.3-rc.1", "1.10.0"))),
         *(f"{left} {op} {right}" for left, op, right in product(
             ("object.spec.nothing == 1", "true", "false"), ("&&", "||"),
             ("object.spec.nothing == 1", "true", "false"))),
@@ -97,14 +77,12 @@ def expressions() -> list[str]:
             "type(object.spec.slotsPerWorker) == int", "dyn(1) == 1.0", "size('héllo') == 5", "string(1.0) == '1'",
             "duration('90m') == duration('1h30m')", "timestamp('2026-01-01T00:00:00Z').getFullYear() == 2026",
             "timestamp('2026-01-01T00:00:00Z').getHours('America/New_York') == 19", "int('7') + 1 == 8", "7 / 2 == 3",
-            "-7 % 3 == -1", "[1, 2, 3].sum() == 6", "lists.range(3) == [0, 1, 2]", "'%s-%d'.format(['a', 1]) == 'a-1'",
+            "-7 % 3 == -1", "[1, 2, 3].sum() == 6", "'%s-%d'.format(['a', 1]) == 'a-1'",
             "object.spec.slotsPerWorker + 1.5 > 1.0", "object.spec.slotsPerWorker < '3'",
               "1 / (object.spec.slotsPerWorker - 2) == 0",
             "object.spec.slotsPerWorker == '2'", "optional.of(1).hasValue()", "object.?spec.?nothing.hasValue()",
             "['b', 'a'].sort() == ['a', 'b']", "[[1], [2]].flatten() == [1, 2]", "b'abc'.size() == 3",
               "9223372036854775807 + dyn(1) > 0",
-            r"'abc\n'.find('c$') == ''", r"'a$\n'.find('a[$]') == 'a$'", r"'a\nb'.find('(?m)^a$') == 'a'",
-              "'baaab'.findAll('a*') == ['', 'aaa', '']",
         )),
     ]  # fmt: skip
     return list(dict.fromkeys(sources))
@@ -132,7 +110,6 @@ def jobs() -> Iterator[dict[str, Any]]:
         if random.random() < 0.5:
             containers.append({"name": "side", "image": "registry.example.com/ml/side:1", "command": ["x"]})
         labels = {name: random.choice(["a", "b"]) for name in ("team", "tier") if random.random() < 0.6}
-        labels["address"] = random.choice(["10.0.0.1", "a"])
         yield changed(
             {
                 "metadata.name": f"job-{number}",

@@ -215,7 +215,7 @@ TARGETS: Mapping[str, Target] = {
     "policies": Target(policies, "rules: injections: action: deny namespaces: &a *a"),
     "expressions": Target(
         expressions,
-        "object.spec. has( ) && || ! == < + [ ] { } 'a' 1 .map(x, .all(x, .find( quantity( ip( cidr( url( semver( .?",
+        "object.spec. has( ) && || ! == < + [ ] { } 'a' 1 .map(x, .all(x, .sum( quantity( sets.contains( .?",
     ),
     "networks": Target(network_annotations, "[ ] { } name namespace interface @ , /"),
     "images": Target(image_references, "docker.io localhost:5000 @sha256: : / library"),

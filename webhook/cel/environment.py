@@ -1,46 +1,22 @@
 """The CEL environment of custom rules: variables, functions, compilation and evaluation."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, lru_cache
-from itertools import chain
+from functools import cache, lru_cache, partial
 from typing import Any, Final
 
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_optional, ext_strings
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from webhook.cel.library import addresses, lists, quantities, regexes, semvers, urls
-from webhook.cel.library.declared import LIST_OF_STRINGS, LISTS_BY_KEY, Declared, Text, Type
+from webhook.cel.library import lists, quantities
+from webhook.cel.library.declared import Amount, Declared
 
 VARIABLES: Final = ("object", "oldObject", "request", "namespaceObject", "params", "job")
-FUNCTIONS: Final[tuple[Declared, ...]] = (
-    *quantities.FUNCTIONS,
-    *addresses.FUNCTIONS,
-    *urls.FUNCTIONS,
-    *regexes.FUNCTIONS,
-    *lists.FUNCTIONS,
-    *semvers.FUNCTIONS,
-)
 STRINGS_OF_KUBERNETES: Final = 2
 MAX_FAULT: Final = 300
 """Characters of a message, which may quote any value of a job."""
-_TEXT_FIELD: Final = "text"
+_NANO: Final = "nano"
 _T: Final = cel.Type
-_OWN_OF_CEL: Final[Mapping[str, Any]] = {
-    "bool": _T.BOOL,
-    "bytes": _T.BYTES,
-    "double": _T.DOUBLE,
-    "duration": _T.DURATION,
-    "dyn": _T.DYN,
-    "int": _T.INT,
-    "list": _T.List(_T.DYN),
-    "map": _T.MAP,
-    "null": _T.NULL,
-    "string": _T.STRING,
-    "timestamp": _T.TIMESTAMP,
-    LIST_OF_STRINGS: _T.List(_T.STRING),
-    LISTS_BY_KEY: _T.Map(_T.STRING, _T.List(_T.STRING)),
-}
 
 
 class ExpressionError(Exception):
@@ -52,13 +28,11 @@ class ExpressionError(Exception):
 
 class Program:
     def __init__(self, source: str) -> None:
-        checker, runtime = _environments()
         try:
-            checked = checker.compile(source)
-            self._compiled = runtime.deserialize(checked.serialize())
+            self._compiled = _environment().compile(source)
         except RuntimeError as error:
             raise ExpressionError(_message(error)) from None
-        kind = checked.return_type()
+        kind = self._compiled.return_type()
         if kind != _T.BOOL and kind != _T.DYN:  # noqa: PLR1714 - types are not hashable
             raise ExpressionError(f"is of the type {kind.name().lower()}, and must be true or false")
 
@@ -85,26 +59,16 @@ def compiled(source: str) -> Program | ExpressionError:
 
 def activation(variables: Mapping[str, Any]) -> Any:
     """The variables in the engine's form. They can be used for any number of expressions."""
-    return _environments()[1].Activation(variables)
+    return _environment().Activation(variables)
 
 
 @cache
-def _environments() -> tuple[Any, Any]:
-    """One environment to check types, and one to evaluate.
-
-    The runtime does not distinguish subclasses of `Text`, so it cannot have functions that differ only in them.
-    """
-    pool, messages = _types()
+def _environment() -> Any:
+    pool, message = _quantity()
     by_name: dict[str, list[Declared]] = {}
-    for function in FUNCTIONS:
+    for function in (*quantities.FUNCTIONS, *lists.FUNCTIONS):
         by_name.setdefault(function.name, []).append(function)
-    overloads = [(name, [*_overloads(name, declared, messages)]) for name, declared in by_name.items()]
-    checked = [cel.FunctionDecl(name, [*chain.from_iterable(groups)]) for name, groups in overloads]
-    run = [cel.FunctionDecl(name, [group[0] for group in groups]) for name, groups in overloads]
-    return _environment(pool, checked), _environment(pool, run)
-
-
-def _environment(pool: Any, functions: list[Any]) -> Any:
+    functions = [cel.FunctionDecl(name, [*_overloads(declared, message)]) for name, declared in by_name.items()]
     return cel.NewEnv(
         pool,
         variables=dict.fromkeys(VARIABLES, _T.DYN),
@@ -116,64 +80,32 @@ def _environment(pool: Any, functions: list[Any]) -> Any:
     )
 
 
-def _types() -> tuple[Any, Mapping[str, Any]]:
-    """The subclasses of `Text` as protobuf messages, the only custom types that the engine accepts from Python."""
-    names = sorted({kind.type for kind in Text.__subclasses__()})
-    package = names[0].partition(".")[0]
+def _quantity() -> tuple[Any, Any]:
+    """`Amount` as a protobuf message, the only kind of custom type that the engine accepts from Python."""
+    package, _, name = Amount.type.partition(".")
     file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto3")
-    for name in names:
-        message = file.message_type.add(name=name.partition(".")[2])
-        message.field.add(
-            name=_TEXT_FIELD,
-            number=1,
-            type=descriptor_pb2.FieldDescriptorProto.TYPE_STRING,
-            label=descriptor_pb2.FieldDescriptorProto.LABEL_OPTIONAL,
-        )
+    file.message_type.add(name=name).field.add(
+        name=_NANO,
+        number=1,
+        type=descriptor_pb2.FieldDescriptorProto.TYPE_STRING,  # the number of billionths may have more than 64 bits
+        label=descriptor_pb2.FieldDescriptorProto.LABEL_OPTIONAL,
+    )
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return pool, {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(name)) for name in names}
+    return pool, message_factory.GetMessageClass(pool.FindMessageTypeByName(Amount.type))
 
 
-def _overloads(name: str, declared: list[Declared], messages: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """Overloads in groups. Overloads of a group differ only in subclasses of `Text`, and share one Python function."""
-    alike: dict[tuple[Any, ...], list[Declared]] = {}
-    for function in declared:
-        kinds = tuple(kind if isinstance(kind, str) else Text for kind in function.parameters)
-        alike.setdefault((function.method, *kinds), []).append(function)
-    for number, group in enumerate(alike.values()):
-        work = _adapted(group, messages)
-        yield [
-            cel.Overload(
-                f"{name}_{number}_{part}",
-                _type(function.result),
-                [*map(_type, function.parameters)],
-                function.method,
-                work,
-            )
-            for part, function in enumerate(group)
-        ]
+def _overloads(declared: list[Declared], message: Any) -> Iterator[Any]:
+    for number, function in enumerate(declared):
+        work = partial(_called, function.work, message)
+        yield cel.Overload(f"{function.name}_{number}", function.result, [*function.parameters], function.method, work)
 
 
-def _type(declared: Type) -> Any:
-    return _OWN_OF_CEL[declared] if isinstance(declared, str) else _T(declared.type)
-
-
-def _adapted(declared: list[Declared], messages: Mapping[str, Any]) -> Callable[..., Any]:
-    """The Python function for a group of overloads. It converts messages to `Text` values and back."""
-    ours = {type(message()): kind for kind in Text.__subclasses__() for message in (messages[kind.type],)}
-    by_types = {
-        tuple(kind for kind in function.parameters if not isinstance(kind, str)): function.work for function in declared
-    }
-
-    def adapted(*given: Any) -> Any:
-        values = [value if (kind := ours.get(type(value))) is None else kind(value.text) for value in given]
-        work = by_types.get(tuple(type(value) for value in values if isinstance(value, Text)))
-        if work is None:
-            raise TypeError("no such overload")
-        result = work(*values)
-        return messages[result.type](text=result.text) if isinstance(result, Text) else result
-
-    return adapted
+def _called(work: Callable[..., Any], message: Any, *arguments: Any) -> Any:
+    """The result of `work`, which takes and returns quantities as `Amount`, and the engine as `message`."""
+    quantity = type(message())
+    result = work(*(Amount(int(value.nano)) if isinstance(value, quantity) else value for value in arguments))
+    return message(nano=str(result.nano)) if isinstance(result, Amount) else result
 
 
 def _message(error: Exception) -> str:

@@ -13,7 +13,7 @@ from webhook.cel import limits
 from webhook.cel.evaluation import NOT_INSTALLED, installed
 from webhook.kit.custom_rules import Outcome
 
-SIMPLER: Final = "for the largest job that custom rules judge. Use fewer loops, and `matches` instead of `find`"
+SIMPLER: Final = "for the largest job that custom rules judge. Use fewer loops"
 TOO_SLOW: Final = f"takes more than {limits.MAX_TRIAL_SECONDS * 1000:.0f} ms of processor time {SIMPLER}"
 TOO_MUCH_MEMORY: Final = f"takes more than {limits.MAX_TRIAL_BYTES >> 20} MiB of memory {SIMPLER}"
 _ENDED: Final = {

@@ -1,6 +1,5 @@
 """The outcomes of expressions, including jobs that are too large and evaluations that are too slow."""
 
-import json
 import re
 
 import msgspec
@@ -71,7 +70,9 @@ def test_number_beyond_64_bits_is_a_double(number: int) -> None:
     assert result == (Outcome(holds=False), Outcome())
 
 
-@pytest.mark.parametrize("source", ["ip(object.metadata.name) == ip('::')", "object.spec[object.metadata.name]"])
+@pytest.mark.parametrize(
+    "source", ["quantity(object.metadata.name) == quantity('1')", "object.spec[object.metadata.name]"]
+)
 def test_fault_with_a_quoted_value_is_short(source: str) -> None:
     (outcome,) = outcomes(source, submitted=changed({"metadata.name": "x" * 200_000}))
     assert 0 < len(outcome.fault) <= MAX_FAULT
@@ -173,37 +174,3 @@ def test_defaults_equal_those_of_the_decoded_job(changes: dict[str, object]) -> 
 @pytest.mark.parametrize("job", [{}, {"spec": None}])
 def test_job_without_a_spec_is_unchanged(job: dict[str, object]) -> None:
     assert with_defaults(dict(job)) == job
-
-
-@pytest.mark.parametrize(
-    ("text", "expression", "match"),
-    [
-        ("abc\n", "c$", ""),
-        ("a$\n", "a[$]", "a$"),
-        ("a$", r"a\$", "a$"),
-        ("x\ny", "(?m)^x$", "x"),
-        ("x\n", "[]$]|x$", ""),
-        ("ab", "(?P<name>a)", "a"),
-        ("AB", "(?i)b", "B"),
-    ],
-)
-def test_find_returns_the_first_match(text: str, expression: str, match: str) -> None:
-    (outcome,) = outcomes(f"{json.dumps(text)}.find({json.dumps(expression)}) == {json.dumps(match)}")
-    assert (outcome.holds, outcome.fault) == (True, "")
-
-
-@pytest.mark.parametrize(
-    ("text", "most", "matches"), [("baaab", -1, ["", "aaa", ""]), ("aab", 2, ["aa", ""]), ("b", 0, [])]
-)
-def test_find_all_ignores_an_empty_match_directly_after_a_match(text: str, most: int, matches: list[str]) -> None:
-    (outcome,) = outcomes(f"{json.dumps(text)}.findAll('a*', {most}) == {json.dumps(matches)}")
-    assert (outcome.holds, outcome.fault) == (True, "")
-
-
-@pytest.mark.parametrize(
-    "expression",
-    ["(?x)a b", "(?a)a", "(?:(?ix)a)", r"a\Z", r"\N{DIGIT ONE}", r"\u0061", "a{,3}", "[[:alpha:]]", "(?i)é"],
-)
-def test_pattern_with_a_different_meaning_in_python_has_no_value(expression: str) -> None:
-    (outcome,) = outcomes(f"'a'.find({json.dumps(expression)}) == ''")
-    assert outcome.fault

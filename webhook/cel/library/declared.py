@@ -2,60 +2,37 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from cel_expr_python import cel
 
 
-class Text:
-    """A value of a custom CEL type. Values are equal if their texts are equal."""
+class Amount:
+    """CEL's type for a quantity."""
 
-    type: ClassVar[str]
+    type: Final = "kubernetes.Quantity"
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-
-def same(first: object, second: object) -> bool:
-    """CEL's ==. Numbers of different types may be equal, but true is not equal to 1."""
-    if isinstance(first, bool) or isinstance(second, bool):
-        return first is second
-    if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(same, first, second))
-    if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(same(value, second[key]) for key, value in first.items())
-    return first == second
+    def __init__(self, nano: int) -> None:
+        self.nano = nano
+        """Billionths."""
 
 
-def parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
-    def is_valid(text: str) -> bool:
-        try:
-            parse(text)
-        except ValueError:
-            return False
-        return True
-
-    return is_valid
-
-
-BOOL: Final = "bool"
-INT: Final = "int"
-DOUBLE: Final = "double"
-STRING: Final = "string"
-DYN: Final = "dyn"
-LIST: Final = "list"
+BOOL: Final = cel.Type.BOOL
+INT: Final = cel.Type.INT
+DOUBLE: Final = cel.Type.DOUBLE
+STRING: Final = cel.Type.STRING
+DYN: Final = cel.Type.DYN
+LIST: Final = cel.Type.List(DYN)
 """A list of any type. The engine matches no value to a parameter of type `dyn`."""
-LIST_OF_STRINGS: Final = "list<string>"
-LISTS_BY_KEY: Final = "map<string, list<string>>"
-
-
-Type = str | type[Text]
+QUANTITY: Final = cel.Type(Amount.type)
 
 
 class Declared(NamedTuple):
     """A function or an overload of one."""
 
     name: str
-    parameters: Sequence[Type]
-    result: Type
+    parameters: Sequence[Any]
+    result: Any
     work: Callable[..., Any]
     method: bool = False
 

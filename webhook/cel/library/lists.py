@@ -5,10 +5,9 @@ https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/lists.go; c
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from itertools import pairwise
 from typing import Any, Final
 
-from webhook.cel.library.declared import BOOL, DYN, INT, LIST, Declared, Function, Method, same
+from webhook.cel.library.declared import BOOL, DYN, INT, LIST, Declared, Function, Method
 
 _KINDS: Final = (bool, (int, float), str, bytes, bytearray, datetime, timedelta)
 
@@ -19,10 +18,6 @@ def _comparable(items: list[Any]) -> list[Any]:
     if len(kinds) > 1 or None in kinds:
         raise ValueError("no such overload: the items of the list cannot be compared")
     return items
-
-
-def _is_sorted(items: list[Any]) -> bool:
-    return all(first <= second for first, second in pairwise(_comparable(items)))
 
 
 def _sum(items: list[Any]) -> Any:
@@ -49,14 +44,6 @@ def _extreme(name: str, choose: Callable[[list[Any]], Any]) -> Callable[[list[An
     return extreme
 
 
-def _index_of(items: list[Any], value: Any) -> int:
-    return next((index for index, item in enumerate(items) if same(item, value)), -1)
-
-
-def _last_index_of(items: list[Any], value: Any) -> int:
-    return next((index for index in range(len(items) - 1, -1, -1) if same(items[index], value)), -1)
-
-
 def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise ValueError("level must be non-negative")
@@ -71,12 +58,6 @@ def _flattened(items: list[Any], depth: int) -> Iterator[Any]:
             yield item
 
 
-def _slice(items: list[Any], start: int, end: int) -> list[Any]:
-    if not 0 <= start <= end <= len(items):
-        raise ValueError(f"cannot slice({start}, {end}), list has {len(items)} items")
-    return items[start:end]
-
-
 def _distinct(items: list[Any]) -> list[Any]:
     distinct: list[Any] = []
     for item in items:
@@ -85,8 +66,19 @@ def _distinct(items: list[Any]) -> list[Any]:
     return distinct
 
 
+def _same(first: object, second: object) -> bool:
+    """CEL's ==. Numbers of different types may be equal, but true is not equal to 1."""
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(_same, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(_same(value, second[key]) for key, value in first.items())
+    return first == second
+
+
 def _contains(items: list[Any], value: Any) -> bool:
-    return any(same(item, value) for item in items)
+    return any(_same(item, value) for item in items)
 
 
 def _contains_all(items: list[Any], values: list[Any]) -> bool:
@@ -101,27 +93,14 @@ def _intersects(first: list[Any], second: list[Any]) -> bool:
     return any(_contains(second, value) for value in first)
 
 
-def _range(count: int) -> list[int]:
-    if count > _MOST:
-        raise ValueError(f"a list of {count} numbers is too long, the maximum is {_MOST}")
-    return [*range(count)]
-
-
-_MOST: Final = 100_000
-_OF_ONE_TYPE: Final = (INT, "double", "string", "bool", "bytes", "timestamp", "duration", "list", "map")
 FUNCTIONS: Final[tuple[Declared, ...]] = (
-    Method("isSorted", [LIST], BOOL, _is_sorted),
     Method("sum", [LIST], DYN, _sum),
     Method("min", [LIST], DYN, _extreme("min", min)),
     Method("max", [LIST], DYN, _extreme("max", max)),
-    *(Method("indexOf", [LIST, kind], INT, _index_of) for kind in _OF_ONE_TYPE),
-    *(Method("lastIndexOf", [LIST, kind], INT, _last_index_of) for kind in _OF_ONE_TYPE),
     Method("sort", [LIST], LIST, lambda items: sorted(_comparable(items))),
     Method("distinct", [LIST], LIST, _distinct),
     Method("flatten", [LIST], LIST, _flatten),
     Method("flatten", [LIST, INT], LIST, _flatten),
-    Method("slice", [LIST, INT, INT], LIST, _slice),
-    Function("lists.range", [INT], LIST, _range),
     Function("sets.contains", [LIST, LIST], BOOL, _contains_all),
     Function("sets.equivalent", [LIST, LIST], BOOL, _equivalent),
     Function("sets.intersects", [LIST, LIST], BOOL, _intersects),

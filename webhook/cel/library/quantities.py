@@ -7,27 +7,17 @@ from typing import Final
 
 from webhook.api import quantity
 from webhook.api.quantity import NANO
-from webhook.cel.library.declared import BOOL, DOUBLE, INT, STRING, Declared, Function, Method, Text, parses
+from webhook.cel.library.declared import BOOL, DOUBLE, INT, QUANTITY, STRING, Amount, Declared, Function, Method
 
 _LARGEST: Final = 2**63
 
 
-class Amount(Text):
-    """A quantity; `text` is the number of billionths."""
-
-    type = "kubernetes.Quantity"
-
-    @property
-    def nano(self) -> int:
-        return int(self.text)
-
-    @classmethod
-    def of(cls, nano: int) -> "Amount":
-        return cls(str(nano))
-
-
-def _parse(text: str) -> Amount:
-    return Amount.of(quantity.parse(text))
+def _is_quantity(text: str) -> bool:
+    try:
+        quantity.parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_integer(amount: Amount) -> bool:
@@ -46,17 +36,17 @@ def _sign(nano: int) -> int:
 
 
 FUNCTIONS: Final[tuple[Declared, ...]] = (
-    Function("quantity", [STRING], Amount, _parse),
-    Function("isQuantity", [STRING], BOOL, parses(quantity.parse)),
-    Method("sign", [Amount], INT, lambda amount: _sign(amount.nano)),
-    Method("isInteger", [Amount], BOOL, _is_integer),
-    Method("asInteger", [Amount], INT, _as_integer),
-    Method("asApproximateFloat", [Amount], DOUBLE, lambda amount: amount.nano / NANO),
-    Method("add", [Amount, Amount], Amount, lambda amount, other: Amount.of(amount.nano + other.nano)),
-    Method("add", [Amount, INT], Amount, lambda amount, number: Amount.of(amount.nano + number * NANO)),
-    Method("sub", [Amount, Amount], Amount, lambda amount, other: Amount.of(amount.nano - other.nano)),
-    Method("sub", [Amount, INT], Amount, lambda amount, number: Amount.of(amount.nano - number * NANO)),
-    Method("compareTo", [Amount, Amount], INT, lambda amount, other: _sign(amount.nano - other.nano)),
-    Method("isLessThan", [Amount, Amount], BOOL, lambda amount, other: amount.nano < other.nano),
-    Method("isGreaterThan", [Amount, Amount], BOOL, lambda amount, other: amount.nano > other.nano),
+    Function("quantity", [STRING], QUANTITY, lambda text: Amount(quantity.parse(text))),
+    Function("isQuantity", [STRING], BOOL, _is_quantity),
+    Method("sign", [QUANTITY], INT, lambda amount: _sign(amount.nano)),
+    Method("isInteger", [QUANTITY], BOOL, _is_integer),
+    Method("asInteger", [QUANTITY], INT, _as_integer),
+    Method("asApproximateFloat", [QUANTITY], DOUBLE, lambda amount: amount.nano / NANO),
+    Method("add", [QUANTITY, QUANTITY], QUANTITY, lambda amount, other: Amount(amount.nano + other.nano)),
+    Method("add", [QUANTITY, INT], QUANTITY, lambda amount, number: Amount(amount.nano + number * NANO)),
+    Method("sub", [QUANTITY, QUANTITY], QUANTITY, lambda amount, other: Amount(amount.nano - other.nano)),
+    Method("sub", [QUANTITY, INT], QUANTITY, lambda amount, number: Amount(amount.nano - number * NANO)),
+    Method("compareTo", [QUANTITY, QUANTITY], INT, lambda amount, other: _sign(amount.nano - other.nano)),
+    Method("isLessThan", [QUANTITY, QUANTITY], BOOL, lambda amount, other: amount.nano < other.nano),
+    Method("isGreaterThan", [QUANTITY, QUANTITY], BOOL, lambda amount, other: amount.nano > other.nano),
 )
