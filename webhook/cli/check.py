@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from webhook.cli import options
-from webhook.cli.terminal import DRY_RUN, UNUSABLE, announcing, caution, complain, fail, faint, printable
-from webhook.client.access import DEFAULT_NAMESPACE, Access
+from webhook.cli.terminal import DRY_RUN, UNUSABLE, announcing, caution, complain, faint, printable
+from webhook.client.access import Access
 from webhook.kit.optional_parts import parts
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ CHECKS: Final = tuple(part.check for part in parts() if part.check)
 @options.CLUSTER_FILE
 @options.about_a_cluster("The cluster to check against, as far as you may read it. Default: none.")
 @options.POLICY_NAMESPACE
-@click.option("--level", metavar="LEVEL[@VERSION]", help="Check only pods, and only against this Pod Security level.")
 @options.flags({part_check.option: part_check.help for part_check in CHECKS})
 @options.namespace_option("The namespace of jobs that name none. Default: the namespace of the cluster's context.")
 @click.option("-R", "--recursive", is_flag=True, help="Search directories at any depth, except hidden ones.")
@@ -57,7 +55,6 @@ def check(
     cluster: Path | None,
     access: Access,
     policy_namespace: str,
-    level: str | None,
     namespace: str | None,
     recursive: bool,
     ignore_others: bool,
@@ -89,12 +86,9 @@ def check(
     With --trainer, TrainJobs and runtimes are judged as new objects, without their schemas. A TrainJob is judged only
     if its runtime is among the FILEs or in the cluster. The last lines name TrainJobs that were not judged.
 
-    With --level, the pods of all Kubernetes workloads and of MPIJobs are checked without injections.
-
     \b
     Examples:
       mpijob-webhook check job.yaml
-      mpijob-webhook check manifests/ --level restricted@v1.30
       mpijob-webhook check manifests/ --policy policy.yaml
       kustomize build . | mpijob-webhook check - -o json
       helm template . | mpijob-webhook check - --fail-on warn
@@ -112,29 +106,22 @@ def check(
     """
     optional_checks = {part_check.option: part_check for part_check in CHECKS}
     checks = [optional_checks[option] for option in options.given(optional_checks, of_parts)]
-    if level and (policy or cluster or access != Access() or ignore_others or checks):
-        other = ", ".join(("--policy", "--cluster", "--kubeconfig", *optional_checks))
-        fail(f"--level checks only the pods, so it cannot be combined with {other} or --ignore-others")
     from webhook.cli import files as manifests
-    from webhook.cli import job_check, job_verdict, level_check
+    from webhook.cli import job_check, job_verdict
     from webhook.cli.limits import MAX_VERDICTS_IN_FULL
 
     kinds = ("MPIJob", *chain.from_iterable(part_check.kinds for part_check in checks))
     only = (*kinds, *manifests.JOB_SIGNS) if ignore_others else ()
     objects, errors = manifests.load(files, recursive=recursive, only=only)
     errors += _misspelt(objects)
-    world, subject = None, "pods"
-    if level is not None:
-        judges: list[Judge] = [_by_level(level, namespace or DEFAULT_NAMESPACE)]
-    else:
-        subject = ", ".join(("MPIJob", *(part_check.subject for part_check in checks)))
-        spaces = [manifest.namespace or namespace for manifest in objects if manifest.kind in kinds]
-        world = world_of(policy, cluster, access, spaces, policy_namespace)
-        if access != Access():
-            world.try_pods = _try_pods(access)
-        namespace = namespace or world.namespace
-        judges = [resolve_name(part_check.judge)(objects, world, namespace, cluster, access) for part_check in checks]
-        judges.insert(0, _by_rules(world, namespace))
+    subject = ", ".join(("MPIJob", *(part_check.subject for part_check in checks)))
+    spaces = [manifest.namespace or namespace for manifest in objects if manifest.kind in kinds]
+    world = world_of(policy, cluster, access, spaces, policy_namespace)
+    if access != Access():
+        world.try_pods = _try_pods(access)
+    namespace = namespace or world.namespace
+    judges = [resolve_name(part_check.judge)(objects, world, namespace, cluster, access) for part_check in checks]
+    judges.insert(0, _by_rules(world, namespace))
     judged = [
         next((verdict for judge in judges if (verdict := judge(manifest)) is not None), None) for manifest in objects
     ]
@@ -148,7 +135,7 @@ def check(
         skipped = (manifest for manifest, verdict in zip(objects, judged, strict=True) if verdict is None)
         _note(f"{manifest.source}: skipped {_skipped(manifest)}" for manifest in skipped)
     if output in {"text", "json", "yaml"}:
-        summary = (level_check if world is None else job_verdict).summary(verdicts)
+        summary = job_verdict.summary(verdicts)
         many = len(verdicts) > MAX_VERDICTS_IN_FULL
         printed = [verdict for verdict in shown if not many or any(verdict.problems())]
         lines = [line for verdict in printed for line in verdict.as_text(short=many or quiet)]
@@ -158,7 +145,7 @@ def check(
         from webhook.cli.check_report import in_form
 
         options.show("text", in_form(output, shown, errors, warnings_fail=fail_on == "warn"), None)
-    if with_notes and world is not None:
+    if with_notes:
         _note(job_check.not_judged(verdicts, world))
     nothing = not verdicts and not ignore_others
     if nothing and not errors:
@@ -227,13 +214,3 @@ def _by_rules(world: "JobWorld", namespace: str) -> "Judge":
     from webhook.cli.job_check import check, is_job
 
     return lambda manifest: check(manifest, world, namespace=namespace) if is_job(manifest) else None
-
-
-def _by_level(text: str, namespace: str) -> "Judge":
-    from webhook.cli import level_check
-
-    try:
-        level = level_check.parse(text)
-    except ValueError as error:
-        fail(f"--level: {error}")
-    return partial(level_check.check, level=level, namespace=namespace)

@@ -5,13 +5,12 @@ from dataclasses import replace
 from typing import Final
 
 from webhook import PROGRAM
-from webhook.cli import ci_reports, explanations, job_verdict
+from webhook.cli import ci_reports, explanations
 from webhook.cli.ci_reports import Checked, Rule, unusable
 from webhook.cli.files import ManifestError, line_of
-from webhook.cli.level_check import LevelVerdict
+from webhook.cli.job_verdict import Verdict
 
 UNREADABLE: Final = "unreadable"
-Verdict = job_verdict.Verdict | LevelVerdict
 
 
 def in_form(

@@ -495,14 +495,6 @@ class TestSarif:
         (run,) = self.log(check("\udcff #.yaml", "-o", "sarif", files={"\udcff #.yaml": ONE_WORKER}))["runs"]
         assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "%FF%20%23.yaml"}
 
-    def test_violations_of_a_pod_security_level_have_lines(self, check: Check) -> None:
-        result = check("a.yaml", "--level", "restricted", "-o", "sarif", files={"a.yaml": JOB})
-        assert result.exit_code == 1
-        (run,) = self.log(result)["runs"]
-        assert {violation["ruleId"] for violation in run["results"]} == {"pod-security"}
-        places = [violation["locations"][0]["physicalLocation"] for violation in run["results"]]
-        assert all(place["region"]["startLine"] > 1 for place in places)
-
 
 class TestJunit:
     def test_each_file_has_a_suite_and_each_job_a_case(self, check: Check) -> None:
