@@ -20,7 +20,6 @@ NotNegative = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 LongPositive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 Percentage = Annotated[int, Meta(ge=1, le=100)]
-Byte = Annotated[int, Meta(ge=0, le=255)]
 MOST_OF_A_MODE: Final = 0o777
 FileMode = Annotated[int, Meta(ge=0, le=MOST_OF_A_MODE)]
 PortNumber = Annotated[int, Meta(ge=1, le=65535)]
@@ -171,84 +170,6 @@ class Nfs(pod.Presence, rename="camel", gc=False, kw_only=True):
     read_only: bool | None = None
 
 
-class Iscsi(pod.Presence, rename="camel", gc=False, kw_only=True):
-    target_portal: NonEmpty
-    iqn: NonEmpty
-    lun: Byte | None = None
-
-
-class Rbd(pod.Presence, rename="camel", gc=False, kw_only=True):
-    monitors: Annotated[list[str], Meta(min_length=1)]
-    image: NonEmpty
-
-
-class CephFs(pod.Presence, rename="camel", gc=False, kw_only=True):
-    monitors: Annotated[list[str], Meta(min_length=1)]
-
-
-class AzureFile(pod.Presence, rename="camel", gc=False, kw_only=True):
-    secret_name: NonEmpty
-    share_name: NonEmpty
-
-
-class AzureDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
-    disk_name: NonEmpty
-    disk_uri: NonEmpty = msgspec.field(name="diskURI")
-    caching_mode: Literal["None", "ReadOnly", "ReadWrite"] | None = None
-    kind: Literal["Shared", "Dedicated", "Managed"] | None = None
-
-
-class Disk(pod.Presence, rename="camel", gc=False, kw_only=True):
-    volume_id: NonEmpty = msgspec.field(name="volumeID")
-
-
-class GceDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
-    pd_name: NonEmpty
-    partition: Byte | None = None
-
-
-class AwsDisk(Disk, rename="camel", gc=False):
-    partition: Byte | None = None
-
-
-class GitRepo(msgspec.Struct, gc=False):
-    repository: NonEmpty
-    directory: str | None = None
-
-
-class FlexVolume(pod.Presence, gc=False, kw_only=True):
-    driver: NonEmpty
-
-
-class VsphereDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
-    volume_path: NonEmpty
-
-
-class PhotonDisk(msgspec.Struct, rename="camel", gc=False):
-    pd_id: NonEmpty = msgspec.field(name="pdID")
-
-
-class Portworx(pod.Presence, rename="camel", gc=False, kw_only=True):
-    volume_id: NonEmpty = msgspec.field(name="volumeID")
-
-
-class Glusterfs(msgspec.Struct, gc=False):
-    endpoints: NonEmpty
-    path: NonEmpty
-
-
-class Quobyte(msgspec.Struct, gc=False):
-    registry: NonEmpty
-    volume: NonEmpty
-
-
-class ScaleIo(msgspec.Struct, rename="camel", gc=False):
-    gateway: NonEmpty
-    system: NonEmpty
-    secret_ref: Presence
-    volume_name: NonEmpty
-
-
 class ClaimMeta(pod.ClaimMeta, gc=False, kw_only=True):
     """Only labels and annotations may be set. The other fields are decoded to report them."""
 
@@ -315,25 +236,25 @@ class Volume(pod.Volume, rename="camel", gc=False, kw_only=True):
     persistent_volume_claim: ClaimSource | None = None
     projected: ProjectedSource | None = None
     secret: SecretSource | None = None
-    aws_elastic_block_store: AwsDisk | None = None
-    azure_disk: AzureDisk | None = None
-    azure_file: AzureFile | None = None
-    cephfs: CephFs | None = None
-    cinder: Disk | None = None
+    aws_elastic_block_store: Presence | None = None
+    azure_disk: Presence | None = None
+    azure_file: Presence | None = None
+    cephfs: Presence | None = None
+    cinder: Presence | None = None
     fc: Presence | None = None
-    flex_volume: FlexVolume | None = None
+    flex_volume: Presence | None = None
     flocker: Presence | None = None
-    gce_persistent_disk: GceDisk | None = None
-    git_repo: GitRepo | None = None
-    glusterfs: Glusterfs | None = None
-    iscsi: Iscsi | None = None
-    photon_persistent_disk: PhotonDisk | None = None
-    portworx_volume: Portworx | None = None
-    quobyte: Quobyte | None = None
-    rbd: Rbd | None = None
-    scale_io: ScaleIo | None = msgspec.field(default=None, name="scaleIO")
+    gce_persistent_disk: Presence | None = None
+    git_repo: Presence | None = None
+    glusterfs: Presence | None = None
+    iscsi: Presence | None = None
+    photon_persistent_disk: Presence | None = None
+    portworx_volume: Presence | None = None
+    quobyte: Presence | None = None
+    rbd: Presence | None = None
+    scale_io: Presence | None = msgspec.field(default=None, name="scaleIO")
     storageos: Presence | None = None
-    vsphere_volume: VsphereDisk | None = None
+    vsphere_volume: Presence | None = None
 
 
 _NAMES = dict(zip(Volume.__struct_fields__, Volume.__struct_encode_fields__, strict=True))
