@@ -1,4 +1,4 @@
-"""The service's main purpose: a real API server stores a reviewed MPIJob, and the real operator runs it."""
+"""The service reviews an MPIJob, a real API server stores the job, and the real operator runs it."""
 
 from typing import Any
 
@@ -91,7 +91,7 @@ def test_decision_is_in_the_audit_log_of_the_api_server(cluster: Cluster, namesp
 
 
 @pytest.mark.parametrize("flags", [[], ["--server-side"]])
-def test_applying_twice_changes_nothing(cluster: Cluster, namespace: str, flags: list[str]) -> None:
+def test_second_apply_of_a_job_changes_nothing(cluster: Cluster, namespace: str, flags: list[str]) -> None:
     job = example(EXAMPLES["pi"], namespace=namespace)
     cluster.kubectl("apply", *flags, "-f", "-", stdin=job)
     before = cluster.get("mpijob", "pi", "-n", namespace)

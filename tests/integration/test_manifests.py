@@ -1,5 +1,4 @@
-"""`kubectl apply -k` on a real API server: everything is accepted unchanged, a second apply changes nothing, and all
-objects can be deleted."""
+"""`kubectl apply -k` on a real API server: a second apply changes nothing, and all objects can be deleted."""
 
 import base64
 import json
@@ -50,10 +49,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def overlays(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the overlays, with two more overlays like an administrator's.
+    """A copy of the folder of overlays, with two additional overlays.
 
-    `everything` is the default overlay with every optional component and the administrator's image. `hooked` adds the
-    hooks.
+    `everything` is the default overlay with every optional component and an administrator's image. `hooked` is the
+    default overlay with the component `hooks`.
     """
     folder = tmp_path_factory.mktemp("manifests") / "manifests"
     shutil.copytree(MANIFESTS, folder)
@@ -72,7 +71,7 @@ def overlays(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def inventory(cluster: Cluster) -> set[str]:
-    """Every object of every resource that can be listed, as kind, namespace and name."""
+    """The kind, namespace and name of every object that can be listed."""
     listed = cluster.kubectl("api-resources", "--verbs=list", "-o", "name").stdout.split()
     form = "custom-columns=K:.kind,S:.metadata.namespace,N:.metadata.name"
     everything = cluster.kubectl("get", ",".join(sorted(set(listed) - PASSING)), "-A", "--no-headers", "-o", form)
@@ -80,7 +79,7 @@ def inventory(cluster: Cluster) -> set[str]:
 
 
 def delete(cluster: Cluster, folder: Path) -> None:
-    """Uninstall as the runbook says: webhooks first, because calls to them would fail without the service."""
+    """Uninstall like the runbook: first the webhook configurations, because their service is about to be deleted."""
     for resource in RESOURCES.values():
         cluster.kubectl("delete", resource, NAME, "--ignore-not-found")
     cluster.kubectl("delete", "-k", folder, "--ignore-not-found", "--timeout=60s", timeout=90)
@@ -98,8 +97,8 @@ def test_overlay_can_be_applied_twice_and_deleted(cluster: Cluster, overlays: Pa
     apply = ("apply", "-k", folder, "--server-side", "--validate=strict")
     first = cluster.kubectl(*apply)
     assert first.stderr == ""
-    # The two pods exist only if admission accepts them: pod security (the namespace enforces `restricted`), service
-    # account, quota and priority class.
+    # The two pods exist only if admission accepts them. Admission checks pod security (the namespace enforces
+    # `restricted`), the service account, the quota and the priority class.
     cluster.wait_for("two pods", lambda: len(pods(cluster)) == 2 or None)
     (pod, _) = pods(cluster)
     assert pod["spec"]["priority"] == 2000000000
@@ -121,7 +120,7 @@ def test_overlay_with_all_components_can_be_applied_twice_and_deleted(cluster: C
     cluster.wait_for("the pods", lambda: pods(cluster) or None)
     assert pods(cluster)[0]["spec"]["containers"][0]["image"] == "registry.example.com/ml/mpijob-webhook:mine"
     again = cluster.kubectl(*apply).stdout.splitlines()
-    # kubectl always sends the selector of a PodDisruptionBudget, because its patchStrategy is "replace".
+    # kubectl always sends the selector of a PodDisruptionBudget, because the selector's patchStrategy is "replace".
     assert [line for line in again if not line.endswith(" unchanged")] == [
         f"poddisruptionbudget.policy/{OURS} configured"
     ]
@@ -148,7 +147,7 @@ def test_applying_the_manifests_again_keeps_ca_and_ca_bundles(cluster: Cluster, 
     delete(cluster, folder)
 
 
-def test_rights_to_secrets_are_the_ca_secret_and_deletion_for_key_removal(cluster: Cluster, overlays: Path) -> None:
+def test_service_can_write_its_ca_secret_and_key_removal_can_delete_secrets(cluster: Cluster, overlays: Path) -> None:
     rights = {
         name: sorted(
             (role["kind"], role["metadata"]["name"], *rule.get("resourceNames", ["*"]), *rule["verbs"])

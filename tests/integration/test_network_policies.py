@@ -1,7 +1,7 @@
 """NetworkPolicies for jobs, on a real API server with the real operator.
 
-The test of many jobs creates 7 * MPIJOB_LIVES jobs; `make lives` creates 504. The service has only the permissions of
-the default overlay and of the component. The effect on traffic is tested in
+The last test creates 7 * MPIJOB_LIVES jobs; with `make lives`, it creates 504 jobs. The service has only the
+permissions of the default overlay and of the component `network-policies`. The effect on traffic is tested in
 `tests/unit/parts/network_policies/test_packets.py`, because no network plugin can run here.
 """
 
@@ -55,7 +55,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def flags(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Flags for a service that runs as its ServiceAccount, with a policy."""
+    """Flags for a service that authenticates as its ServiceAccount and reads a policy file."""
     account = default_overlay.account(cluster)
     policy = tmp_path_factory.mktemp("policy") / "policy.yaml"
     policy.write_text(f"{HEADER}rules: {{network-policy: {SETTINGS}}}\n")
@@ -64,7 +64,7 @@ def flags(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> list[st
 
 @pytest.fixture
 def replica(cluster: Cluster, flags: list[str]) -> Iterator[Replica]:
-    """A replica with the component's permissions."""
+    """A replica of the service with the permissions of the component `network-policies`."""
     cluster.apply(load_all(RIGHTS.read_text()))
     with service.running(cluster, *flags, name="one", register=False) as running:
         yield running
@@ -92,7 +92,7 @@ def policies(cluster: Cluster, namespace: str) -> dict[str, Any]:
 
 
 def made(cluster: Cluster, namespace: str, *names: str) -> dict[str, Any] | None:
-    """The NetworkPolicies of the namespace; None until these jobs have a NetworkPolicy."""
+    """The NetworkPolicies of the namespace, or None if one of the named jobs does not yet have a NetworkPolicy."""
     found = policies(cluster, namespace)
     return found if {f"mpijob-{name}" for name in names} <= found.keys() else None
 
@@ -107,7 +107,7 @@ def reasons(cluster: Cluster, namespace: str, name: str) -> list[str]:
 
 
 def metric(replica: Replica, name: str) -> float:
-    """The metric's sum over all labels."""
+    """The sum of the metric's series for the controller `network-policies`."""
     lines = [
         line for line in replica.ops("/metrics").splitlines() if line.startswith(f"mpijob_webhook_companion_{name}{{")
     ]
@@ -144,11 +144,11 @@ def test_missing_rights_for_network_policies_are_reported(cluster: Cluster, flag
     ]
 
 
-def test_each_job_has_a_network_policy_until_it_is_deleted(cluster: Cluster, replica: Replica) -> None:
+def test_network_policy_exists_until_its_job_is_deleted(cluster: Cluster, replica: Replica) -> None:
     namespace = cluster.create_namespace()
     create(cluster, *(job(namespace, posture, posture) for posture in POSTURES))
     create(cluster, job(namespace, "free", "none"), job(namespace, "waits", suspend=True), job(namespace, "plain"))
-    found = cluster.wait_for("all", partial(made, cluster, namespace, *POSTURES, "waits", "plain"))
+    found = cluster.wait_for("all NetworkPolicies", partial(made, cluster, namespace, *POSTURES, "waits", "plain"))
     assert found.keys() == {f"mpijob-{name}" for name in (*POSTURES, "waits", "plain")}
     settings = Settings.model_validate(SETTINGS)
     for name, posture in (*zip(POSTURES, POSTURES, strict=True), ("plain", "restricted"), ("waits", "restricted")):
@@ -166,20 +166,20 @@ def test_each_job_has_a_network_policy_until_it_is_deleted(cluster: Cluster, rep
         wanted = {**policy, "spec": spec(defaulted(stored), Posture(posture), settings, NothingKnown())}
         assert record(policy) == record(wanted)
         pods = partial(selected, cluster, namespace, policy)
-        assert not pods() if name == "waits" else cluster.wait_for("its pods", pods, timeout=60)
+        assert not pods() if name == "waits" else cluster.wait_for("the pods of the job", pods, timeout=60)
 
-    # The service writes nothing while nothing changes.
-    cluster.wait_for("an end of the work", partial(idle, replica))
+    # While no object changes, the service writes nothing.
+    cluster.wait_for("the service to be idle", partial(idle, replica))
     requests = metric(replica, "requests_total")
     versions = {name: each["metadata"]["resourceVersion"] for name, each in policies(cluster, namespace).items()}
 
-    # The NetworkPolicy stays when the job ends, and is deleted with the job, for every kind of deletion.
+    # The NetworkPolicy stays when the job ends. Background and foreground deletion of a job delete its NetworkPolicy.
     cluster.kubectl(
         "annotate", "pods", "-n", namespace, "-l", "training.kubeflow.org/job-name=default", f"{KEEP_RUNNING}-"
     )
     ended = lambda: has_condition(cluster.get("mpijob", "default", "-n", namespace), "Succeeded")  # noqa: E731
     cluster.wait_for("the end of a job", ended, timeout=60)
-    cluster.wait_for("an end of the work", partial(idle, replica))
+    cluster.wait_for("the service to be idle", partial(idle, replica))
     now = {name: each["metadata"]["resourceVersion"] for name, each in policies(cluster, namespace).items()}
     assert now == versions
     assert metric(replica, "requests_total") == requests
@@ -187,14 +187,14 @@ def test_each_job_has_a_network_policy_until_it_is_deleted(cluster: Cluster, rep
         cluster.kubectl("delete", "mpijob", name, "-n", namespace, f"--cascade={how}")
         gone = lambda name=name: made(cluster, namespace, name) is None  # noqa: E731
         cluster.wait_for("the garbage collector", gone, timeout=60)
-    cluster.wait_for("an end of the work", partial(idle, replica))
+    cluster.wait_for("the service to be idle", partial(idle, replica))
     assert policies(cluster, namespace).keys() == {"mpijob-restricted", "mpijob-waits", "mpijob-plain"}
     assert metric(replica, "failing") == 0
     assert reasons(cluster, namespace, "isolated") == []
 
 
 def selected(cluster: Cluster, namespace: str, policy: Any) -> list[Any]:
-    """The pods that the policy selects, by a query to the API server."""
+    """The pods that the API server returns for the policy's podSelector."""
     labels = policy["spec"]["podSelector"]["matchLabels"]
     selector = ",".join(f"{key}={value}" for key, value in labels.items())
     found: list[Any] = cluster.get("pods", "-n", namespace, "-l", selector)["items"]
@@ -204,8 +204,8 @@ def selected(cluster: Cluster, namespace: str, policy: Any) -> list[Any]:
 def test_changed_or_removed_network_policy_is_restored(cluster: Cluster, replica: Replica) -> None:
     namespace = cluster.create_namespace()
     create(cluster, job(namespace, "train"), job(namespace, "other"))
-    good = cluster.wait_for("both", partial(made, cluster, namespace, "train", "other"))["mpijob-train"]
-    cluster.wait_for("an end of the work", partial(idle, replica))
+    good = cluster.wait_for("both NetworkPolicies", partial(made, cluster, namespace, "train", "other"))["mpijob-train"]
+    cluster.wait_for("the service to be idle", partial(idle, replica))
 
     def restored() -> bool:
         return record(policies(cluster, namespace).get("mpijob-train", good | {"spec": {}})) == record(good)
@@ -213,12 +213,12 @@ def test_changed_or_removed_network_policy_is_restored(cluster: Cluster, replica
     where = ("networkpolicy", "mpijob-train", "-n", namespace)
     for patch in ('{"spec": {"ingress": [{}]}}', '{"spec": {"policyTypes": ["Egress"], "egress": [{}]}}'):
         cluster.kubectl("patch", *where, "--type=merge", "-p", patch)
-        cluster.wait_for("its return", restored)
+        cluster.wait_for("the restored NetworkPolicy", restored)
     cluster.kubectl("label", *where, f"{LABEL}-")
-    cluster.wait_for("its return", restored)
+    cluster.wait_for("the restored NetworkPolicy", restored)
     cluster.kubectl("label", *where, "team=a")
     cluster.kubectl("delete", *where)
-    cluster.wait_for("its return", partial(made, cluster, namespace, "train"))
+    cluster.wait_for("the restored NetworkPolicy", partial(made, cluster, namespace, "train"))
     assert restored()
     assert reasons(cluster, namespace, "train") == ["NetworkPolicyPutBack"]
     assert reasons(cluster, namespace, "other") == []
@@ -236,7 +236,7 @@ def test_foreign_network_policy_is_not_changed(cluster: Cluster, replica: Replic
     }
     create(cluster, foreign)
     before = policies(cluster, namespace)
-    # A foreign object may appear after the service has read a name. The service applies with the uid that it has read,
+    # A foreign object may appear between a read and an apply of the service. The apply contains the uid from the read,
     # and the API server rejects an apply with a different uid.
     for name in ("mpijob-train", "mpijob-gone"):
         other = {**foreign, "metadata": {**foreign["metadata"], "name": name, "uid": "another"}}
@@ -263,9 +263,8 @@ def test_network_policies_are_correct_while_jobs_change_and_a_replica_is_killed(
 
     def check_policies() -> int:
         """Check that each NetworkPolicy is correct for its job. Returns the number of NetworkPolicies."""
-        policies_now = policies(
-            cluster, namespace
-        )  # read before the jobs, so that the job of each policy is among them
+        # Reading the policies first ensures that the list of jobs contains the job of each policy.
+        policies_now = policies(cluster, namespace)
         stored = {each["metadata"]["name"]: each for each in cluster.get("mpijobs", "-n", namespace)["items"]}
         for name, policy in policies_now.items():
             job = stored.get(name.removeprefix("mpijob-"))
@@ -284,16 +283,16 @@ def test_network_policies_are_correct_while_jobs_change_and_a_replica_is_killed(
             check_policies()
             if start == LIVES // 20 * 10:
                 os.killpg(cluster.programs["killed"].pid, signal.SIGKILL)
-        cluster.wait_for("all", lambda: check_policies() == LIVES, timeout=60 + LIVES)
+        cluster.wait_for("all NetworkPolicies", lambda: check_policies() == LIVES, timeout=60 + LIVES)
         succeeded = lambda: all(  # noqa: E731
             has_condition(each, "Succeeded") for each in cluster.get("mpijobs", "-n", namespace)["items"]
         )
-        cluster.wait_for("the end of all", succeeded, timeout=60 + 2 * LIVES)
+        cluster.wait_for("the end of all jobs", succeeded, timeout=60 + 2 * LIVES)
         assert check_policies() == LIVES
         assert checked == {f"mpijob-{name}" for name in postures}
         cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace, timeout=300)
         cluster.wait_for("the garbage collector", lambda: check_policies() == 0, timeout=60 + LIVES)
-        cluster.wait_for("an end of the work", partial(idle, replica))
+        cluster.wait_for("the service to be idle", partial(idle, replica))
         assert policies(cluster, namespace) == {}
         reasons_now = [each["reason"] for each in cluster.get("events", "-n", namespace)["items"]]
         assert not [reason for reason in reasons_now if reason.startswith("NetworkPolicy")]

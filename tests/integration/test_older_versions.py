@@ -1,4 +1,4 @@
-"""The CRD with older versions: the service converts jobs, so that each client reads and writes its version."""
+"""The CRD has older versions. The service converts jobs, so that a client can read and write any version."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from webhook.parts.older_versions.both_ways import WRITTEN_AS
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A separate cluster, because its CRD is different."""
+    """A separate cluster, because these tests replace the CRD."""
     with Cluster(log_dir=tmp_path_factory.mktemp("older-versions-logs")) as running:
         yield running
 
@@ -96,7 +96,7 @@ def test_repeated_apply_in_an_older_version_changes_nothing(
     cluster: Cluster, namespace: str, version: str, flags: list[str]
 ) -> None:
     job = horovod(namespace, version=version)
-    # With client-side apply, kubectl removes injected containers, in every version.
+    # The job skips injections, because client-side apply removes values that the service injects into containers.
     job["metadata"]["annotations"] = {SKIP: "api-access,istio,job-timeout,labels,mpi-env,clean-pod-policy"}
     cluster.kubectl("apply", *flags, "-f", "-", stdin=job)
     before = read(cluster, namespace, "horovod", "v2beta1")
@@ -157,7 +157,7 @@ def test_job_unreadable_by_the_operator_is_rejected_in_every_version(cluster: Cl
     assert f"MPIJob {namespace}/horovod: {path}.containers[0].image: is not text" in refused.stderr
     job = horovod(namespace)
     job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["volumes"] = [
-        {"name": "mpi-job-kubectl", "hostPath": 5}  # the conversion removes this field
+        {"name": "mpi-job-kubectl", "hostPath": 5}  # the conversion removes this volume
     ]
     refused = cluster.kubectl("create", "--validate=false", "-f", "-", stdin=job, check=False)
     assert f"{path}.volumes[0].hostPath: is not a mapping" in refused.stderr
@@ -185,12 +185,12 @@ def test_invalid_conversion_annotation_is_not_shown_to_older_clients(cluster: Cl
 
 @pytest.mark.skipif(not FULL, reason="downloads packages: run `make test-long`")
 @pytest.mark.timeout(600)
-def test_output_of_the_training_sdk(cluster: Cluster, namespace: str) -> None:
+def test_training_sdk_prints_the_documented_rejection(cluster: Cluster, namespace: str) -> None:
     """docs/clients.md shows this output."""
     job = horovod(namespace)
     refused, _ = submit("training", cluster, namespace, changed({"Worker.replicas": 1}, job))
     first, _, rest = refused["error"].partition("\n")
     assert f"{first}\n{refused['message']}\n".replace(namespace, "NAMESPACE") == shown("Kubeflow training SDK")
-    assert json.dumps(refused["message"])[1:-1] in rest, "in one line, with \\n in it"
+    assert json.dumps(refused["message"])[1:-1] in rest, "the message is in one line, with escaped newlines"
     stored, _ = submit("training", cluster, namespace, job)
     assert "job-timeout" in stored["training.openshift.io/injected"].split(",")

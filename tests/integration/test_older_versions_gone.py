@@ -1,4 +1,4 @@
-"""Conversion while the service is down, without older versions in the CRD, and for jobs stored in an older version."""
+"""Older versions while the service is down, after their removal from the CRD, and for jobs that are stored in v1."""
 
 import json
 from collections.abc import Iterator
@@ -33,12 +33,12 @@ pytestmark = rare
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A separate cluster, because its CRD is different."""
+    """A separate cluster, because these tests replace the CRD."""
     with Cluster(log_dir=tmp_path_factory.mktemp("older-versions-gone-logs")) as running:
         yield running
 
 
-def test_only_older_versions_fail_while_the_service_is_down(cluster: Cluster, namespace: str) -> None:
+def test_v2beta1_works_and_older_versions_fail_while_the_service_is_down(cluster: Cluster, namespace: str) -> None:
     with service.running(cluster, "--conversion"):
         serve_older_versions(cluster)
         cluster.kubectl("create", "-f", "-", stdin=horovod(namespace))
@@ -61,7 +61,7 @@ def test_only_older_versions_fail_while_the_service_is_down(cluster: Cluster, na
         assert read(cluster, namespace, "horovod", "v1")["metadata"]["annotations"]["changed"] == "meanwhile"
 
 
-def test_older_versions_can_be_removed(cluster: Cluster, namespace: str) -> None:
+def test_older_versions_can_be_removed_from_the_crd(cluster: Cluster, namespace: str) -> None:
     with service.running(cluster, "--conversion"):
         serve_older_versions(cluster)
         cluster.kubectl("create", "-f", "-", stdin=horovod(namespace))
@@ -74,7 +74,7 @@ def test_older_versions_can_be_removed(cluster: Cluster, namespace: str) -> None
 
 
 def test_jobs_stored_in_an_older_version_stay_readable(cluster: Cluster, namespace: str) -> None:
-    """The CRD of training-operator has only v1. It is replaced by this project's CRD, and its jobs stay."""
+    """training-operator's CRD has only v1. This project's CRD replaces that CRD, and the existing jobs stay."""
     crd = older_versions_crd.crd({"url": "https://127.0.0.1:1/convert"})
     v1 = deepcopy(next(version for version in crd["spec"]["versions"] if version["name"] == "v1"))
     alone = deepcopy(crd)

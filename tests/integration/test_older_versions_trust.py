@@ -1,4 +1,4 @@
-"""The service writes its CA into the caBundle of the CRD with older versions, as it does for its hooks."""
+"""A CRD with older versions calls the service for conversions. The service writes its CA into the CRD's caBundle."""
 
 import base64
 from contextlib import ExitStack
@@ -13,7 +13,7 @@ from tests.support.rare import rare
 from tools import older_versions_crd
 
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
-# The service checks the caBundle every six seconds.
+# With these flags, the service checks the caBundle every six seconds.
 LASTING = ("--leaf-lifetime", "60s", "--ca-grace", "1s", "--ca-lifetime", "1h")
 
 

@@ -1,4 +1,4 @@
-"""A namespace like a project of OpenShift, with SCCs, RBAC permissions to use SCCs, and ClusterResourceQuotas."""
+"""Jobs in a namespace like an OpenShift project: with SCCs, permissions to use SCCs, and ClusterResourceQuotas."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -63,7 +63,7 @@ def project(of_openshift: Cluster, namespace: str) -> str:
     labels = [f"{key}={value}" for key, value in made["labels"].items()]
     of_openshift.kubectl("annotate", "namespace", namespace, *annotations)
     of_openshift.kubectl("label", "namespace", namespace, *labels)
-    of_openshift.wait_for("the service to see it", lambda: tried(of_openshift, namespace, as_root())[1] or None)
+    of_openshift.wait_for("the service to see SCCs", lambda: tried(of_openshift, namespace, as_root())[1] or None)
     return namespace
 
 
@@ -73,12 +73,12 @@ def example(name: object, **changes: Any) -> dict[str, Any]:
 
 
 def as_root() -> dict[str, Any]:
-    """A job that no default SCC for users accepts."""
+    """A job that restricted-v2 rejects, because its workers use the host network."""
     return example("openmpi-pi", **{"Worker.template.spec.hostNetwork": True})
 
 
 def tried(cluster: Cluster, namespace: str, job: dict[str, Any]) -> tuple[str, str]:
-    """kubectl's whole output for a job, and its error, which is empty if the job is admitted."""
+    """kubectl's output and error for a job. The error is empty if the job is admitted."""
     result = cluster.kubectl("create", "-n", namespace, "-f", "-", "--dry-run=server", stdin=job, check=False)
     return result.stdout + result.stderr, result.stderr if result.returncode else ""
 
@@ -117,7 +117,7 @@ def test_examples_are_admitted_unchanged_and_their_pods_are_created(of_openshift
     assert of_openshift.wait_for("a worker", worker)["spec"]["hostUsers"] is False
 
 
-def test_init_writes_a_job_for_the_user_of_its_image(of_openshift: Cluster, project: str) -> None:
+def test_init_writes_the_ssh_path_of_the_image_user(of_openshift: Cluster, project: str) -> None:
     cluster = ["--kubeconfig", str(of_openshift.kubeconfig), "-n", project]
     arguments = ["init", "--framework", "pytorch", "--image", "registry.example.com/ml/train:1.4", *cluster]
     done = CliRunner().invoke(main, [*arguments, "--", "train.py"], catch_exceptions=False)

@@ -1,8 +1,9 @@
 """The service rejects at creation the same jobs and fields that the real operator rejects after creation.
 
 First the jobs are stored without a webhook, and the operator reports ValidationError events. Then the service starts
-and rejects each job. The operator never reports some errors: it sets an empty path and missing slots to defaults, and
-ignores a job with a foreign `managedBy`. `tests/conformance` compares these errors with the operator's code.
+and rejects each job. The operator does not report some errors: it replaces an empty sshAuthMountPath and a missing
+slotsPerWorker by defaults, and ignores a job with a foreign `managedBy`. `tests/conformance` compares these errors with
+the operator's code.
 """
 
 import json
@@ -87,7 +88,7 @@ def test_job_rejected_by_the_operator_is_rejected_at_creation(operator_cluster: 
 
     with service.running(cluster):
         for name, (changes, path) in REFUSED.items():
-            # The stored job still exists, so the copy has a different name. A wrong name is kept.
+            # The stored job still exists, so the copy gets a different name. A name that is itself the error stays.
             other = name if path == "metadata.name" else f"{name}-again"
             stderr = create(cluster, namespace, other, changes, "--dry-run=server")
             assert path in stderr, stderr

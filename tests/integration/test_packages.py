@@ -1,4 +1,4 @@
-"""The contents of sdist and wheel, and the installed commands in any working directory."""
+"""The sdist and the wheel have the right contents, and the installed commands work in any working directory."""
 
 import os
 import subprocess
@@ -58,7 +58,7 @@ def installed(packages: Packages, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
-    """A folder with modules that have the names of the service's modules, and raise an error if imported."""
+    """A folder with modules that have the names of modules that the service imports. An import of them fails."""
     for name in ("webhook", "certs", "yaml", "manifests"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')")
     (tmp_path / "good.yaml").write_text(yaml.dump(GOOD))
@@ -74,7 +74,7 @@ def test_packages_have_the_version_of_the_code(packages: Packages, installed: Pa
     assert __version__ not in (ROOT / "pyproject.toml").read_text()
 
 
-def test_wheel_built_from_the_sdist_is_the_same(packages: Packages, tmp_path: Path) -> None:
+def test_wheel_from_the_sdist_equals_the_wheel_from_the_checkout(packages: Packages, tmp_path: Path) -> None:
     with tarfile.open(packages.sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
@@ -89,7 +89,7 @@ def contents(wheel: Path) -> dict[str, int]:
 
 
 def test_sdist_has_exactly_the_tracked_files(packages: Packages) -> None:
-    """Without leftovers of tests and tools, and with all files that the tests need."""
+    """The sdist has no leftovers of tests and tools. It has all files that the tests need."""
     with tarfile.open(packages.sdist) as archive:
         found = {name.partition("/")[2] for name in archive.getnames()}
     made = {"PKG-INFO", "webhook/build.json", *(name for name in found if name.startswith(PAGE))}
@@ -121,7 +121,7 @@ def test_completion_of_the_kubectl_plugin_is_installed(installed: Path, elsewher
     assert run([str(installed / "kubectl_complete-mpijob"), "che"], elsewhere).startswith("check\t")
 
 
-def test_installed_modules_are_imported(installed: Path, elsewhere: Path) -> None:
+def test_modules_are_imported_from_the_installation(installed: Path, elsewhere: Path) -> None:
     python = str(installed / "python")
     where = run([python, "-I", "-c", "import webhook; print(webhook.__file__)"], elsewhere)
     assert Path(where).is_relative_to(installed.parent)

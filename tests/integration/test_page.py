@@ -23,7 +23,7 @@ from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
 from tools.page import build
 from webhook.cli import explanations
 
-# npm packages and the browser are downloaded once.
+# The first run downloads npm packages and the browser.
 pytestmark = pytest.mark.timeout(600)
 # A page is slow on a busy machine.
 PATIENCE_MS = 120_000
@@ -34,7 +34,7 @@ WIDE = {"width": 1360, "height": 900}
 
 @dataclass
 class Opened:
-    """The page in a browser tab, and the errors in it."""
+    """The page in a browser tab, with the requests and errors of the page."""
 
     tab: Any
     url: str
@@ -93,7 +93,7 @@ def scheme() -> str:
 
 @pytest.fixture
 def opened(chromium: Any, served: str, scheme: str) -> Iterator[Opened]:
-    """The page after its first verdict. At the end it must have no errors."""
+    """The page after its first verdict. At the end of a test, the page must have no errors and no foreign requests."""
     context = chromium.new_context(color_scheme=scheme, viewport=WIDE)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = Opened(context.new_page(), served)
@@ -110,7 +110,7 @@ def opened(chromium: Any, served: str, scheme: str) -> Iterator[Opened]:
 
 
 def violations(page: Opened) -> list[str]:
-    """The violations that axe-core reports, as text."""
+    """The accessibility violations that axe-core reports, as text."""
     # The content security policy applies to the page's scripts, not to axe-core.
     script = (build.dependency("axe-core") / "axe.min.js").read_text()
     page.tab.evaluate(script)
@@ -187,7 +187,7 @@ def test_link_contains_job_policy_and_cluster(opened: Opened) -> None:
 
 
 def test_objects_without_read_permission_are_listed(chromium: Any, tmp_path: Path) -> None:
-    """tests/integration/test_check_by_user.py has the verdicts with a real cluster."""
+    """tests/integration/test_check_by_user.py tests the verdicts with a real cluster."""
     with fake_api() as api:
         api.objects |= {
             path: {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}

@@ -1,4 +1,4 @@
-"""The page without a server: this project's modules run in Pyodide, in Node and in a real browser."""
+"""The page without a server: this project's modules run in Pyodide, here in Node instead of a browser."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def questions() -> Iterator[dict[str, str]]:
-    """Every example, and invalid inputs."""
+    """Inputs of the page: every example, and invalid ones."""
     examples = page_data()["examples"]
     yield from ({"job": each["text"]} for each in examples["job"])
     yield from ({"job": GOOD, "policy": each["text"]} for each in examples["policy"])
@@ -37,8 +37,8 @@ def questions() -> Iterator[dict[str, str]]:
 
 
 @rare
-def test_pyodide_gives_the_same_verdicts(site: Path) -> None:
-    """Despite a different Python version, a 32-bit platform, and no libyaml."""
+def test_pyodide_gives_the_same_verdicts_as_cpython(site: Path) -> None:
+    """Pyodide has a different Python version, a 32-bit platform, and no libyaml."""
     inputs = [*questions()]
     (site / "package.json").write_text('{"type": "module"}')  # for Node
     archives = json.loads((site / "archives.json").read_text())

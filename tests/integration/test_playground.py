@@ -38,7 +38,7 @@ def cluster_folder(output: str) -> str:
 
 
 def logged_absent_kinds(log: Path) -> list[dict[str, Any]]:
-    """The lines of the webhook's log about Kueue and Multus, which are not installed."""
+    """The log lines of the webhook about the missing CRDs of Kueue and Multus."""
     return [json.loads(line) for line in log.read_text().splitlines() if "localqueues" in line]
 
 
@@ -49,7 +49,7 @@ def test_single_run_shows_a_success_and_a_rejection() -> None:
     assert "mpijob.kubeflow.org/openmpi-pi condition met" in done.stdout
     assert "mpijob.kubeflow.org/horovod-resnet created (server dry run)" in done.stdout
     assert "resourcequota/gpus created" in done.stdout
-    assert "mpijob.kubeflow.org/horovod-resnet created\n" in done.stdout, "the job is counted by a quota"
+    assert "mpijob.kubeflow.org/horovod-resnet created\n" in done.stdout
     assert "200 workers, at most 100 allowed" in done.stdout
     assert not Path(cluster_folder(done.stdout)).exists()
 
@@ -66,7 +66,7 @@ def test_playground_runs_until_interrupted(tmp_path: Path) -> None:
             (absent,) = logged_absent_kinds(Path(folder, "mpijob-webhook.log"))
             assert {"localqueues", "network-attachment-definitions"} <= {*absent["kinds"]}
             assert absent["level"] == "info"
-            playground.send_signal(signal.SIGTERM)  # sends the signal of Ctrl-C
+            playground.send_signal(signal.SIGTERM)  # ends the playground like Ctrl-C
             assert playground.wait(30) == 0, output.read_text()
         finally:
             playground.kill()

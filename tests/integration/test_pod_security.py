@@ -1,4 +1,4 @@
-"""Pod Security at submission, and the real API server's Pod Security for the pods that the operator creates."""
+"""The service's Pod Security verdict about a job equals the API server's verdict about the operator's pods."""
 
 import json
 from collections.abc import Iterator
@@ -33,20 +33,20 @@ def pi(**metadata: Any) -> dict[str, Any]:
 
 @contextmanager
 def labelled(cluster: Cluster, **modes: str) -> Iterator[str]:
-    """A namespace with these levels, deleted after the test."""
+    """A namespace with these Pod Security levels. It is deleted after the test."""
     name = cluster.create_namespace(labels={PREFIX + mode: level for mode, level in modes.items()})
     yield name
     cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def dry_run(cluster: Cluster, job: dict[str, Any]) -> str:
-    """kubectl's output for a creation with a server-side dry run."""
+    """kubectl's warnings and errors for a creation with a server-side dry run."""
     return cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=job, check=False).stderr
 
 
 @pytest.fixture
 def restricted(cluster: Cluster) -> Iterator[str]:
-    """A namespace that enforces `restricted`, after the service has seen its label."""
+    """A namespace that enforces `restricted`. The service has seen the label."""
     with labelled(cluster, enforce="restricted") as name:
         job = pi(namespace=name)
         cluster.wait_for("the service to see the label", lambda: NOT_AS_ROOT in dry_run(cluster, job) or None)
@@ -78,7 +78,7 @@ def test_job_without_security_contexts_runs_in_a_restricted_namespace(
             "runAsNonRoot": True,
             "seccompProfile": {"type": "RuntimeDefault"},
         }
-        # The created pods have the reviewed values.
+        # Neither the created pods nor the stored templates have violations.
         assert evaluate(Level.RESTRICTED, LATEST, convert(pod)) == []
         assert evaluate(Level.RESTRICTED, LATEST, of_role[role]) == []
 
@@ -120,7 +120,7 @@ def test_host_path_is_rejected_with_its_field_and_pod_securitys_message(cluster:
     assert "a device resource such as rdma/hca in limits brings the devices" in refused.stderr
     assert f'label the namespace "{restricted}" pod-security.kubernetes.io/enforce=privileged' in refused.stderr
     assert cluster.get("mpijobs", "-n", restricted)["items"] == []
-    # The API server's error for the same pod.
+    # The API server reports the same error for a pod of the template.
     spec = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": restricted}, "spec": spec}
     assert fault in dry_run(cluster, pod)
@@ -131,7 +131,7 @@ def test_upstream_examples_are_admitted_to_a_restricted_namespace(cluster: Clust
     assert dry_run(cluster, example(EXAMPLES[name], namespace=restricted)).count("Error") == 0
 
 
-def test_repeated_apply_changes_nothing(cluster: Cluster, restricted: str) -> None:
+def test_repeated_apply_does_not_change_the_spec(cluster: Cluster, restricted: str) -> None:
     job = pi(namespace=restricted)
     cluster.kubectl("apply", "-f", "-", stdin=job)
     before = cluster.get("mpijob", "pi", "-n", restricted)
@@ -159,7 +159,7 @@ def test_violation_of_the_warn_level_causes_a_warning(cluster: Cluster) -> None:
         cluster.kubectl("create", "-f", "-", stdin=job)
 
 
-def test_violation_of_the_audit_level_is_only_in_the_api_audit_log(cluster: Cluster) -> None:
+def test_violation_of_the_audit_level_is_reported_only_in_the_api_audit_log(cluster: Cluster) -> None:
     key = "validate.mpijob.training.openshift.io/audit-violations"
     with labelled(cluster, audit="baseline") as namespace:
         job = changed(HOST_PATH, pi(namespace=namespace, name="audited-level"))

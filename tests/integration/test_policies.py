@@ -1,4 +1,4 @@
-"""Policy ConfigMaps on a real API server with two replicas of the service, and exemptions by RBAC."""
+"""Policy ConfigMaps on a real API server with two replicas of the service."""
 
 import json
 import re
@@ -26,7 +26,8 @@ LAST_GOOD = ("configmap", "mpijob-webhook-last-good", "-n", POLICIES)
 @pytest.fixture(scope="module")
 def replicas(cluster: Cluster) -> Iterator[list[service.Replica]]:
     """Two replicas that watch the cluster. The API server calls the first one."""
-    if cluster.kubectl("get", "namespace", POLICIES, check=False).returncode:  # --register does not delete it
+    # An earlier test may have left the namespace.
+    if cluster.kubectl("get", "namespace", POLICIES, check=False).returncode:
         cluster.kubectl("create", "namespace", POLICIES)
     with ExitStack() as stack:
         first = stack.enter_context(service.running(cluster))
@@ -117,7 +118,7 @@ def test_last_good_policy_applies_when_a_broken_policy_bypasses_the_hook(
     apply(cluster, policy_configmap("rules: {worker-count: {max: 3}}"))
     for replica in replicas:
         cluster.wait_for("the policy", lambda replica=replica: not verdict(replica, namespace, 4) or None)
-    cluster.wait_for("its copy to be stored", lambda: "platform" in remembered(cluster) or None)
+    cluster.wait_for("the copy of the policy", lambda: "platform" in remembered(cluster) or None)
     bypassed = ("validatingwebhookconfiguration", "admission.mpijob.training.openshift.io")
     never = [{"name": "never", "expression": "false"}]
     add = json.dumps([{"op": "add", "path": "/webhooks/1/matchConditions", "value": never}])
@@ -168,10 +169,10 @@ def test_warning_shows_the_impact_of_a_policy(cluster: Cluster, namespace: str) 
 TENANT = ("--as=tenant", "--as-group=tenants")
 
 
-class TestExemption:
+class TestTenant:
     @pytest.fixture(autouse=True)
     def tenant(self, cluster: Cluster, namespace: str) -> None:
-        """Allows the user tenant to create jobs in the namespace."""
+        """Allow the user `tenant` to create jobs in the namespace."""
         cluster.kubectl("create", "role", "jobs", "--verb=create", "--resource=mpijobs.kubeflow.org", "-n", namespace)
         cluster.kubectl("create", "rolebinding", "jobs", "--role=jobs", "--group=tenants", "-n", namespace)
 

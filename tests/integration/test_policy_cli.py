@@ -1,4 +1,4 @@
-"""`mpijob-webhook policy` with a real API server, and with files that the real kubectl wrote."""
+"""`mpijob-webhook policy` with a real API server."""
 
 import json
 import re
@@ -57,9 +57,9 @@ def policies(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def team(cluster: Cluster) -> Iterator[str]:
-    """A namespace of the base tier with more jobs than fit in a page of a list. Five of the jobs have nine workers."""
+    """A namespace of the base tier with too many jobs for one page of a list. Five of the jobs have nine workers."""
     name = cluster.create_namespace("team", labels={"tier": "base"})
-    # So that an operator of other tests does not run these jobs.
+    # An operator of other tests ignores jobs with this field.
     elsewhere = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
     jobs = [
         changed({**elsewhere, "metadata": {"name": f"job-{number:03}"}, "Worker.replicas": 9 if number < 5 else 4})
@@ -103,7 +103,7 @@ def test_replay_reads_all_pages_of_jobs(cluster: Cluster, policies: str, team: s
 
 
 def test_impersonation_needs_the_right_to_impersonate(cluster: Cluster, policies: str, tmp_path: Path) -> None:
-    """The administrator may impersonate every user, carol only dave, and eve nobody."""
+    """The administrator may impersonate every user. carol may impersonate only dave. eve may impersonate no user."""
     reader = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}
     apply(
         cluster,
@@ -128,7 +128,7 @@ def test_impersonation_needs_the_right_to_impersonate(cluster: Cluster, policies
         return done.stderr
 
     assert 'User "carol" cannot list resource "configmaps"' in error_of(carol)
-    assert 'User "dave" cannot list resource "mpijobs"' in error_of(carol, "--as", "dave")  # the ConfigMaps were read
+    assert 'User "dave" cannot list resource "mpijobs"' in error_of(carol, "--as", "dave")  # ConfigMaps were listed
     assert 'User "frank" cannot list resource "configmaps"' in error_of(cluster.kubeconfig, "--as", "frank")
     in_group = ("--as", "frank", "--as-group", "sales", "--as-group", "readers")
     assert 'User "frank" cannot list resource "mpijobs"' in error_of(cluster.kubeconfig, *in_group)

@@ -33,7 +33,7 @@ def test_hook_accepts_valid_jobs_and_rejects_invalid_jobs(tmp_path: Path) -> Non
             done = run("git", *who, *arguments, folder=folder)
             assert done.returncode == 0, done.stderr
 
-    # Uncommitted changes are tested too.
+    # The copy contains uncommitted changes.
     shutil.copytree(
         ROOT, ours, ignore=shutil.ignore_patterns(".git", ".venv", ".*cache", "__pycache__", "tests", "docs")
     )

@@ -1,4 +1,4 @@
-"""The mutating hook warns about errors for which the API server rejects a job before it calls the validating hook."""
+"""The API server rejects some jobs before it calls the validating hook. The mutating hook warns about their errors."""
 
 from typing import Any
 

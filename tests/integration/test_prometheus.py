@@ -1,4 +1,4 @@
-"""Queries of the dashboard, alerts and recording rules have results in a real Prometheus after a run of jobs."""
+"""After a run of jobs, a real Prometheus has results for the dashboard, the alerts and the recording rules."""
 
 import math
 import re
@@ -21,7 +21,7 @@ QUERIES = [
 ]
 RULES = [rule for group in rule_groups() for rule in group["rules"]]
 WINDOW = "2m"
-# Alerts whose compared expression has no result in a healthy cluster, with the reason.
+# Alerts whose expression, without its threshold, has no result in a healthy cluster. The values are the reasons.
 WITHOUT_ANSWER = {
     "MPIJobWebhookDown": "absent() has no result for existing series",
     "MPIJobWebhookCallsFail": "the API server has the counter only after the first rejected call",
@@ -34,7 +34,7 @@ WITHOUT_ANSWER = {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """A run in which all kinds of jobs were submitted, some reached their time limit, and metrics were scraped."""
+    """A run with all kinds of jobs. Some jobs have reached their time limit, and Prometheus has scraped the metrics."""
     with real_run(tmp_path_factory.mktemp("prometheus-logs")) as running:
         submit(running, rounds=2, pause=0.1)
         over_limit = 'sum(training_operator_mpijob_failed_total{reason="DeadlineExceeded"}) > 0'
@@ -54,7 +54,7 @@ def numbers_or_submit(run: Run, expr: str) -> list[float]:
 
 
 def numbers(run: Run, expr: str) -> list[float]:
-    """The finite values of the expression now. A panel cannot show others."""
+    """The finite values of the expression now. A panel cannot show infinite values and NaN."""
     try:
         found = run.prometheus.instant(filled(expr, WINDOW))
     except HTTPError as error:
@@ -76,7 +76,7 @@ def test_series_used_by_alerts_exist(run: Run) -> None:
     alerts = {rule["alert"]: rule["expr"] for rule in RULES if "alert" in rule}
     compared = {name: re.sub(r"\s*(>|==|<) [\d. *]+$", "", expr) for name, expr in alerts.items()}
     assert [name for name, expr in alerts.items() if compared[name] == expr] == ["MPIJobWebhookDown"]
-    # The run is shorter than the minute that the expressions look back.
+    # The expressions look back one minute. The run is shorter than a minute.
     seconds = {name: expr.replace(":1m]", ":1s]") for name, expr in compared.items()}
     assert {name for name, expr in seconds.items() if not numbers(run, expr)} <= WITHOUT_ANSWER.keys()
 

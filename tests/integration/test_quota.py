@@ -1,4 +1,4 @@
-"""Two replicas never admit more jobs than a quota allows, even for many jobs at the same moment."""
+"""Two replicas never admit more jobs than a quota allows, even if many jobs are created at the same moment."""
 
 import json
 import os
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 HOLDS, CLIENTS = 20, 50
 SUBMITTED = int(os.environ.get("MPIJOB_QUOTA_JOBS", "150"))
-GPUS = 2  # of a job, which has two workers with one GPU each
+GPUS = 2  # the GPUs of a job: two workers with one GPU each
 EXCEEDED = "Quota exceeded"
 
 
@@ -93,7 +93,7 @@ def job(namespace: str, name: str, **changes: Any) -> dict[str, Any]:
 def submit(
     deployment: Deployment, namespace: str, during: Callable[[], None] = lambda: None, *, tries: int = 60
 ) -> Counter[str]:
-    """Create all jobs, and try each again until it is admitted or rejected. Returns the number of each result."""
+    """Create all jobs. Retries failed creations, except for jobs over the quota. Returns the count of each result."""
     path = f"/apis/kubeflow.org/v2beta1/namespaces/{namespace}/mpijobs"
 
     def create(client: Client, number: int) -> str:
@@ -123,7 +123,7 @@ def ledgers(cluster: Cluster) -> list[Any]:
 
 
 def assert_settled(cluster: Cluster, namespace: str, held: int) -> None:
-    """Check that `held` jobs are stored with all their pods, the quota counts them, and the ledger is empty."""
+    """Check that `held` jobs and their pods are stored, that the quota counts them, and that no reservation is left."""
     stored = cluster.get("mpijobs", "-n", namespace)["items"]
     assert len(stored) == held
     cluster.wait_for("all workers", lambda: workers(cluster, namespace) == held * 2 or None)
@@ -145,7 +145,7 @@ def test_quota_is_used_completely_by_simultaneous_jobs(
 
 
 def kill_once_something_is_reserved(deployment: Deployment, replica: Backend) -> None:
-    """Kill the replica once the ledger has a reservation, so that some reviews with reservations get no reply."""
+    """Kill the replica after the first reservation. Some reviews that have made a reservation then get no reply."""
     deployment.cluster.wait_for("the first reservation", lambda: ledgers(deployment.cluster), timeout=30)
     deployment.stop(replica, kill=True)
 
@@ -154,7 +154,7 @@ def kill_once_something_is_reserved(deployment: Deployment, replica: Backend) ->
 def test_reservation_of_a_killed_replica_expires_within_seconds(
     deployment: Deployment, replicas: list[Backend], quota: str
 ) -> None:
-    """Users whose reviews got no reply do not try again. New jobs use the quota."""
+    """Users do not retry jobs whose reviews got no reply. New jobs get the quota that the lost jobs had reserved."""
     cluster = deployment.cluster
     submit(deployment, quota, partial(kill_once_something_is_reserved, deployment, replicas[0]), tries=1)
     numbers = count()
@@ -169,12 +169,12 @@ def test_reservation_of_a_killed_replica_expires_within_seconds(
 
 
 def test_quota_of_a_deleted_job_is_free_at_once(deployment: Deployment, replicas: list[Backend], quota: str) -> None:
-    """A user who corrects a job does not have to wait until the job's reservation in the ledger expires."""
+    """A user who deletes and corrects a job does not have to wait until the old job's reservation expires."""
     cluster = deployment.cluster
     whole = {"Worker.replicas": HOLDS * GPUS, "Launcher.template.spec.containers.0.command": ["train"]}
 
     def created() -> bool | None:
-        """None while the rejection says that the replica has not seen the end of the former job."""
+        """None while the replica still sees the deleted job or its pods and therefore rejects the new job."""
         outcome = cluster.kubectl("create", "-f", "-", stdin=job(quota, "whole", **whole), check=False)
         # The message depends on whether the replica has seen the deletion request.
         advice = r'"whole\S*" (is still being deleted|belongs to a former job)'
@@ -185,10 +185,12 @@ def test_quota_of_a_deleted_job_is_free_at_once(deployment: Deployment, replicas
         cluster.wait_for("the replica to see that the pods are deleted", created)
         cluster.kubectl("delete", "mpijob", "whole", "-n", quota)
         # The garbage collector discovers new kinds such as MPIJob every 30 seconds.
-        cluster.wait_for("its pods to be gone", lambda: not cluster.get("pods", "-n", quota)["items"] or None)
+        cluster.wait_for("the deletion of the pods", lambda: not cluster.get("pods", "-n", quota)["items"] or None)
 
 
-def test_unwritable_ledger_rejects_no_job(deployment: Deployment, replicas: list[Backend], quota: str) -> None:
+def test_quota_applies_while_reservations_cannot_be_written(
+    deployment: Deployment, replicas: list[Backend], quota: str
+) -> None:
     cluster = deployment.cluster
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",

@@ -1,6 +1,6 @@
-"""The service works with exactly the permissions of the manifests, and other calls are forbidden.
+"""The service works with the permissions of the manifests. Other calls with its ServiceAccount are forbidden.
 
-The service authenticates as its ServiceAccount and has the flags of the Deployment, except for its addresses.
+The service authenticates as its ServiceAccount. It has the flags of the Deployment, except for the addresses.
 """
 
 import copy
@@ -69,7 +69,7 @@ def manifests(cluster: Cluster) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def account(cluster: Cluster, manifests: list[Any]) -> Path:
-    """The service account's kubeconfig. Everything is installed except the webhooks: their Service has no endpoints."""
+    """The service account's kubeconfig. The overlay is installed without the webhook configurations."""
     cluster.apply([found for found in manifests if found["kind"] not in RESOURCES])
     for name in (TEAM, "kueue-system"):
         cluster.kubectl("create", "namespace", name)
@@ -118,7 +118,7 @@ def test_every_cache_is_in_sync(installed: Installed) -> None:
     assert [reason for reason in failed if not reason.endswith("storage is (re)initializing")] == []
 
 
-def test_policies_are_watched_stored_and_reported_if_broken(cluster: Cluster, installed: Installed) -> None:
+def test_valid_policy_is_stored_and_broken_policy_is_reported(cluster: Cluster, installed: Installed) -> None:
     cluster.apply([policy_configmap("rules: {worker-count: {max: 3}}")])
     last_good = ("configmap", "mpijob-webhook-last-good", "-n", OURS)
 
@@ -135,7 +135,7 @@ def test_policies_are_watched_stored_and_reported_if_broken(cluster: Cluster, in
     cluster.kubectl("delete", "configmap", "platform", "-n", OURS)
 
 
-def test_missing_rights_and_configurations_are_concerns_of_a_ready_replica(
+def test_missing_rights_and_configurations_are_reported_by_a_ready_replica(
     cluster: Cluster, manifests: list[Any], account: Path
 ) -> None:
     kinds = ("namespaces", "nodes", "pods", "resourcequotas")
@@ -198,7 +198,7 @@ def test_impact_of_a_policy_is_computed(installed: Installed) -> None:
     assert "would newly deny 1 of 1" in " ".join(reply["warnings"]), reply
 
 
-def test_quotas_are_reserved_and_reservations_removed(cluster: Cluster, installed: Installed) -> None:
+def test_quota_is_reserved_and_old_reservations_are_removed(cluster: Cluster, installed: Installed) -> None:
     space = "team-quota"
     cluster.kubectl("create", "namespace", space)
     cluster.kubectl("create", "quota", "q", "--hard=limits.cpu=1k", "-n", space)
@@ -206,7 +206,7 @@ def test_quotas_are_reserved_and_reservations_removed(cluster: Cluster, installe
     lease = ("lease", f"quota-{space}", "-n", OURS, "--ignore-not-found", "-o", "jsonpath={.metadata.annotations}")
 
     def reserved(name: str) -> bool:
-        """Review the job. Returns whether the ledger has a reservation: the service may not have seen the quota yet."""
+        """Review the job. Returns False if the service has reserved nothing, because it has not yet seen the quota."""
         installed.review("validate-mpijob", jobs.changed({"metadata.namespace": space, "metadata.name": name}))
         return name in cluster.kubectl("get", *lease).stdout
 
@@ -292,7 +292,7 @@ def test_ca_is_stored_and_written_into_every_ca_bundle(cluster: Cluster, install
     ],
 )
 def test_call_with_the_service_account_is_forbidden(cluster: Cluster, account: Path, call: str) -> None:
-    """The call is made, and the API server rejects it."""
+    """kubectl makes the call, and the API server rejects the call."""
     done = cluster.kubectl(*call.split(), check=False, kubeconfig=account)
     assert done.returncode == 1
     assert re.search(rf'forbidden: User "{default_overlay.ACCOUNT}" cannot ', done.stderr), done.stderr
@@ -320,7 +320,7 @@ def test_service_account_lacks_permission(cluster: Cluster, account: Path, query
 
 
 @pytest.mark.usefixtures("account")
-def test_the_service_exempts_no_job(cluster: Cluster) -> None:
+def test_service_account_has_no_permission_to_exempt_jobs(cluster: Cluster) -> None:
     assert not may_exempt(cluster, TEAM, default_overlay.ACCOUNT)
 
 

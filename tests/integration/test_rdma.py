@@ -1,4 +1,4 @@
-"""RDMA devices and networks in the pods that the operator creates, on nodes with the devices."""
+"""The operator's pods get RDMA devices and networks, and run on nodes with these devices."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ ADAPTERS = "adapters"
 
 @pytest.fixture(scope="module")
 def replica(operator_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The registered service, with networks of Multus and nodes with adapters and GPUs."""
+    """The registered service. The cluster has the CRD of Multus networks, and nodes with adapters and GPUs."""
     definition = networks_definition()
     operator_cluster.apply([definition])
     operator_cluster.kubectl("wait", "--for=condition=Established", f"crd/{definition['metadata']['name']}")
@@ -70,7 +70,7 @@ def workers(cluster: Cluster, namespace: str) -> list[dict[str, Any]] | None:
 def test_pods_have_devices_and_networks(
     operator_cluster: Cluster, replica: Replica, namespace: str, resource: str, expected: dict[str, str]
 ) -> None:
-    """If the networks need a device, pods get one for each attachment. Otherwise pods get devices of the nodes."""
+    """If the networks name a device resource, each pod gets one device per network, otherwise devices of the nodes."""
     networks = [network(name, resource, namespace=namespace) for name in ("own", "rail-0")]
     operator_cluster.apply([{**each, "spec": {}} for each in networks])
     job = rdma_job(namespace)

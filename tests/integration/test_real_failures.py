@@ -1,4 +1,4 @@
-"""Runs real MPI programs that fail. If `why` recognises their logs, the recorded logs are up to date."""
+"""Real MPI programs fail, and `mpijob-webhook why` recognises the causes in their logs."""
 
 import os
 from pathlib import Path
@@ -29,7 +29,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Sshd:
     ("name", "release"), [(name, release) for name, scenario in SCENARIOS.items() for release in scenario.releases]
 )
 def test_real_failure_is_recognised(name: str, release: str, sshd: Sshd, tmp_path: Path) -> None:
-    """Retries, because mpirun of Open MPI 5 sometimes exits before it has written its report."""
+    """The test retries, because mpirun of Open MPI 5 sometimes exits before it has written its report."""
     causes = []
     while SCENARIOS[name].cause_of(release) not in causes and len(causes) < TRIES:
         (folder := tmp_path / str(len(causes))).mkdir()

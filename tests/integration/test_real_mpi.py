@@ -1,4 +1,4 @@
-"""Real MPI programs with the hostfile, keys and environment that the real operator creates for reviewed jobs."""
+"""Real MPI programs run with the hostfile, keys and environment that the real operator creates for reviewed jobs."""
 
 import base64
 import json
@@ -61,7 +61,7 @@ CASES = {
     "intel": Case("intel", "Intel", "mpiexec", {}),
     "port-4": Case("openmpi-4", "OpenMPI", WITH_ARGS, ON_PORT),
     "port-5": Case("openmpi-5", "OpenMPI", WITH_ARGS, ON_PORT),
-    # These are created while mpi-env is off.
+    # The injection mpi-env is disabled when these jobs are created.
     "without-5": Case("openmpi-5", "OpenMPI", "mpirun -x NCCL_DEBUG", {}),
     "without-port-5": Case("openmpi-5", "OpenMPI", WITH_ARGS, ON_PORT, (HOSTFILE,)),
 }
@@ -79,7 +79,7 @@ def manifest(name: str, namespace: str) -> dict[str, Any]:
         {"name": "NCCL_ALGO", "value": "Ring"},
         {"name": "OMPI_ALLOW_RUN_AS_ROOT", "value": "1"},
         {"name": "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "value": "1"},
-        {"name": "FI_PROVIDER", "value": "tcp"},  # for Intel MPI, because this machine has no other network
+        {"name": "FI_PROVIDER", "value": "tcp"},  # for Intel MPI, because this machine has only TCP
         *case.env,
     ]
     return changed(
@@ -130,7 +130,7 @@ def start(operator_cluster: Cluster, jobs: str, sshd: Sshd, tmp_path: Path) -> S
 
 
 def started(cluster: Cluster, namespace: str, name: str, sshd: Sshd, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the commands of the job's launcher and workers, as the operator created them."""
+    """Run the commands of the launcher and the workers that the operator has created for the job."""
 
     def get(kind: str, of: str) -> Any:
         return cluster.wait_for(f"{kind} {of}", lambda: cluster.get(kind, of, "-n", namespace))

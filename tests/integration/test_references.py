@@ -1,4 +1,4 @@
-"""The verdicts of service and cluster on objects that a job refers to, and on names that its objects need."""
+"""A job refers to missing objects, or a foreign object already has a name that the operator needs for the job."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ NAMES = {"Service": "train", "ConfigMap": "train-config", "Job": "train-launcher
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_operator_never_starts_a_job_if_a_foreign_object_has_a_name_that_it_needs(
+def test_operator_never_starts_a_job_if_the_name_of_one_of_its_objects_is_taken(
     operator_cluster: Cluster, namespace: str, kind: str
 ) -> None:
     """The service, which would reject the job, does not run here."""
@@ -44,26 +44,26 @@ def test_operator_never_starts_a_job_if_a_foreign_object_has_a_name_that_it_need
         found = [event["message"] for event in events if event["reason"] == "ErrResourceExists"]
         return found[0] if found else ""
 
-    message = operator_cluster.wait_for("the operator to report it", reported)
+    message = operator_cluster.wait_for("the operator to report the conflict", reported)
     assert f'Resource "{NAMES[kind]}"' in message
     assert "conditions" not in operator_cluster.get("mpijob", "train", "-n", namespace).get("status", {})
 
 
 @pytest.fixture(scope="module")
 def replica(operator_cluster: Cluster) -> Any:
-    """The registered service. It starts after the tests above, which need its absence."""
+    """The registered service. It starts after the tests above, because they need a cluster without the service."""
     with running(operator_cluster) as started:
         yield started
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_job_is_rejected_if_a_foreign_object_has_a_name_that_it_needs(
+def test_job_is_rejected_if_the_name_of_one_of_its_objects_is_taken(
     operator_cluster: Cluster, replica: Replica, namespace: str, kind: str
 ) -> None:
     operator_cluster.kubectl("create", "-n", namespace, "-f", "-", stdin=foreign(kind, NAMES[kind]))
     refused = job(namespace, "train")
     operator_cluster.wait_for(
-        "the service to see it", lambda: not review_of(replica, refused)["allowed"] or None, timeout=10
+        "the service to see the object", lambda: not review_of(replica, refused)["allowed"] or None, timeout=10
     )
     result = operator_cluster.kubectl("create", "-f", "-", stdin=refused, check=False)
     assert result.returncode == 1
@@ -86,7 +86,7 @@ def warned(replica: Replica, made: dict[str, Any], text: str) -> bool:
 
 
 def test_missing_objects_cause_warnings(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
-    """Once the objects exist, there is no warning about them."""
+    """The warnings end when the objects exist."""
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     volumes = [
         {"name": "data", "persistentVolumeClaim": {"claimName": "datset"}},

@@ -1,4 +1,4 @@
-"""`serve --register` with a real API server: it registers itself, gets reviews, and removes itself at the end."""
+"""`serve --register` with a real API server: the service creates its webhook configurations and later deletes them."""
 
 import signal
 import subprocess
@@ -26,7 +26,7 @@ def configurations(cluster: Cluster) -> dict[str, Any]:
 
 @pytest.fixture
 def nothing_left(cluster: Cluster) -> Iterator[None]:
-    """Checks that no configuration of the service exists. Deletes those that the test leaves."""
+    """Check that no webhook configuration of the service exists. Afterwards delete those that the test has left."""
     assert configurations(cluster) == {}
     yield
     for resource in configurations(cluster):
@@ -40,7 +40,7 @@ def apply_pi(cluster: Cluster, namespace: str, name: str, workers: int = 2) -> s
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_service_is_registered_from_ready_to_sigterm(cluster: Cluster, namespace: str) -> None:
+def test_service_is_registered_and_called_until_it_is_stopped(cluster: Cluster, namespace: str) -> None:
     with service.running(cluster):
         found = configurations(cluster)
         assert set(found) == set(RESOURCES.values())
@@ -57,7 +57,7 @@ def test_service_is_registered_from_ready_to_sigterm(cluster: Cluster, namespace
 
         refused = apply_pi(cluster, namespace, "alone", workers=1)
         assert refused.returncode == 1
-        # kubectl formats a rejection with causes.
+        # kubectl prints "is invalid", because the rejection has causes.
         assert 'The MPIJob "alone" is invalid: spec.mpiReplicaSpecs[Worker].replicas: 1 worker' in refused.stderr
         cluster.wait_for(
             "the log line of the review",

@@ -1,4 +1,4 @@
-"""A required injection that a different webhook removes, on the real API server."""
+"""Another webhook removes a required injection from a job, on a real API server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ FIX = "Submit it again; if that does not help, another webhook removes it: ask y
 def required(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[str]:
-    """The action for a missing injection in the policy of the running service."""
+    """Runs the service with a policy. Yields the policy's action for a missing injection."""
     policy = tmp_path_factory.mktemp("policy") / "policy.yaml"
     policy.write_text(f"{HEADER}injections: {{istio: {{required: {request.param}}}}}\n")
     with service.running(cluster, "--policy", str(policy)):
@@ -44,7 +44,7 @@ def create(cluster: Cluster, namespace: str, **metadata: Any) -> str:
 
 
 def count_of_key(cluster: Cluster, namespace: str) -> int:
-    """The number of labels and annotations in the stored job with the key."""
+    """The number of labels and annotations with the key KEY in the stored job."""
     job = cluster.get("mpijob", "pi", "-n", namespace)
     templates = [replica["template"] for replica in job["spec"]["mpiReplicaSpecs"].values()]
     found = [one.get("metadata", {}).get(kind, {}) for one in (job, *templates) for kind in ("labels", "annotations")]

@@ -1,4 +1,4 @@
-"""`check` and the real API server reject the same jobs for their schema, and `check` can read the cluster's CRD."""
+"""`mpijob-webhook check` and the real API server find schema errors in the same jobs."""
 
 import asyncio
 import json
@@ -107,7 +107,7 @@ def test_api_server_and_check_reject_the_same_jobs(
 
 
 def test_unknown_fields_from_other_clients_are_dropped(cluster: Cluster, namespace: str) -> None:
-    """kubectl requests strict validation. Other clients get a warning, and the field is dropped."""
+    """kubectl requests strict validation. For other clients, the API server drops the field and returns a warning."""
     job = changed({"metadata.namespace": namespace, "spec.slotPerWorker": 8})
     refused = cluster.kubectl("create", "--dry-run=server", "-f-", stdin=job, check=False)
     assert 'strict decoding error: unknown field "spec.slotPerWorker"' in refused.stderr

@@ -1,4 +1,4 @@
-"""Every command of the recorded sessions prints the recorded output on a real cluster."""
+"""Every command of the sessions in docs/ prints the recorded output on a real cluster."""
 
 import difflib
 import re

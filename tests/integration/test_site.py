@@ -22,7 +22,7 @@ from tools.site_docs import policies
 from webhook.cli import explanations
 from webhook.rules import REGISTRY
 
-# Packages and a browser are downloaded.
+# The first run downloads packages and a browser.
 pytestmark = [pytest.mark.timeout(900), rare]
 PATIENCE_MS = 240_000
 WIDE, NARROW = 1360, 400
@@ -90,7 +90,7 @@ def test_pages_of_rules_show_messages_with_mistake_and_fix(site: Path) -> None:
     with_fix = {entry.id for entry in explanations.entries() if "What to do:" in _page(site, entry)}
     assert with_fix >= set(REGISTRY)
     injections = [entry for entry in explanations.entries() if entry.kind == "injection"]
-    # The corpus has no user, and no policy that enables worker-readiness.
+    # The reviews in tests/corpus have no user, and no policy that enables worker-readiness.
     without_example = {"created-by", "worker-readiness"}
     assert {entry.id for entry in injections if "it puts:" not in _page(site, entry)} == without_example
     catalogue = (site / "messages.html").read_text()
@@ -103,7 +103,7 @@ def test_every_ready_made_policy_has_a_page_with_its_effects(site: Path, name: s
     page = (site / "policies" / f"{name}.html").read_text()
     for lead in ("For", "What it changes.", "Living with it."):
         assert f"<strong>{lead}</strong>" in page
-    assert f"mpijob-policy-{name}" in page, "the file itself"
+    assert f"mpijob-policy-{name}" in page, "the page shows the policy file"
     assert re.search("<p>(Refused|Warned|Audited):</p>", page)
     assert "hpc-cpu.html" in (site / "policies.html").read_text()
 
@@ -161,7 +161,7 @@ def scheme() -> str:
 
 @pytest.fixture
 def opened(chromium: Any, address: str, scheme: str) -> Iterator[Opened]:
-    """A browser tab. At the end, checks that no other host was contacted."""
+    """A browser tab. After the test, checks that the tab has contacted no other host."""
     context = chromium.new_context(color_scheme=scheme, viewport={"width": WIDE, "height": 900})
     context.set_default_timeout(PATIENCE_MS)
     page = Opened(context.new_page(), scheme)

@@ -55,7 +55,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Sshd:
 
 
 def places(cluster: Cluster, labels: dict[str, str]) -> tuple[str, str]:
-    """A namespace that Kueue manages, with a queue for all jobs, and a namespace without Kueue."""
+    """A namespace that Kueue manages, whose queue has quota for all jobs, and a namespace without Kueue."""
     queued, free = cluster.create_namespace("slow", MANAGED | labels), cluster.create_namespace("slow", labels)
     add_queue(cluster, queued, cpu=10000)
     settle(cluster, queued, "training")
@@ -63,7 +63,7 @@ def places(cluster: Cluster, labels: dict[str, str]) -> tuple[str, str]:
 
 
 def job(index: int, namespace: str, chosen: random.Random) -> dict[str, Any]:
-    """A job whose launcher runs a script (odd index) or mpirun. Its backoffLimit is random in the full run."""
+    """A job whose launcher runs a shell script (odd index) or mpirun (even index). The full run varies backoffLimit."""
     release = RELEASES[index % len(RELEASES)]
     implementation = {"mpich": "MPICH", "intel": "Intel"}.get(release, "OpenMPI")
     mpirun = ["mpirun" if implementation == "OpenMPI" else "mpiexec", "-n", "2"]

@@ -42,7 +42,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster with an object of each kind, in which nothing changes."""
+    """A cluster with an object of each kind. No controllers run, so nothing changes."""
     log_dir = tmp_path_factory.mktemp("snapshot-cluster-logs")
     with Cluster(controller_manager=False, log_dir=log_dir) as started:
         inventory.install(started)
@@ -92,7 +92,7 @@ def test_snapshot_has_the_same_records_as_the_cluster(world: World, resource: Re
 @pytest.mark.parametrize("job", inventory.jobs(), ids=lambda job: job["metadata"]["name"])
 def test_snapshot_gives_the_same_verdicts_as_the_cluster(world: World, job: dict[str, Any]) -> None:
     live = verdict(world.live, job)
-    # Nodes may get a label later, so the job "selector" is only warned about.
+    # The job "selector" gets a warning instead of a rejection, because nodes may get the label later.
     assert bool(live.denied) == (job["metadata"]["name"] not in {"full", "unqueued", "stored", "selector"}), (
         live.message
     )
@@ -113,13 +113,13 @@ def test_every_rule_that_reads_the_cluster_rejects_a_job(world: World) -> None:
     assert rejecting >= LOOK_AT_CLUSTER
 
 
-def test_snapshot_of_the_namespace_gives_the_same_verdicts(world: World, tmp_path: Path) -> None:
+def test_snapshot_of_one_namespace_gives_the_verdicts_of_the_cluster(world: World, tmp_path: Path) -> None:
     view = view_of(snapshot(world.cluster.kubeconfig, tmp_path / "team.yaml", "--namespace", TEAM))
     for job in inventory.jobs():
         assert verdict(view, job) == verdict(world.live, job)
 
 
-def test_snapshot_with_rights_in_one_namespace_has_its_objects(world: World, tmp_path: Path) -> None:
+def test_snapshot_by_a_user_of_one_namespace_has_the_objects_of_that_namespace(world: World, tmp_path: Path) -> None:
     cluster = world.cluster
     cluster.kubectl("create", "rolebinding", "view", "--clusterrole=view", "--user=alice", "-n", TEAM)
     alice = cluster.kubeconfig_for("alice")

@@ -12,7 +12,7 @@ from tests.support.installation import service
 from tests.support.installation.ssh_secrets import keys_of, suspended
 
 JOBS = int(os.environ.get("MPIJOB_SSH_JOBS", "12"))
-READY = 4  # 128 in the manifests; further jobs wait until their key is generated
+READY = 4  # spare keys (128 in the manifests); further jobs wait until their key is generated
 
 
 @pytest.mark.timeout(240 + JOBS)

@@ -33,7 +33,7 @@ SECRETS: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
 
 
 def secret(name: str, namespace: str, owners: list[dict[str, Any]], fields: dict[str, Any]) -> dict[str, Any]:
-    """A Secret with a finalizer, so that the garbage collector cannot delete it. Without a name it has generateName."""
+    """A Secret with generateName if `name` is empty. A finalizer prevents deletion by the garbage collector."""
     named = {"name": name} if name else {"generateName": "any-"}
     common = {"namespace": namespace, "labels": {"app": "x"}, "finalizers": ["example.com/keep"]}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {**named, **common, "ownerReferences": owners}, **fields}
@@ -54,8 +54,10 @@ def down(operator_cluster: Cluster) -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_other_secrets_can_be_written_while_the_service_is_down(down: Cluster, namespace: str, name: str) -> None:
-    """The hook's match conditions exclude creation, all kinds of updates, and deletion, without an error."""
+def test_secret_without_keys_of_a_job_can_be_written_while_the_service_is_down(
+    down: Cluster, namespace: str, name: str
+) -> None:
+    """The hook's match conditions exclude the creation, every update and the deletion of the Secret."""
 
     def kubectl(*args: str, **more: Any) -> Any:
         return down.kubectl(*args, "-n", namespace, **more)

@@ -68,7 +68,7 @@ def test_only_the_launcher_of_the_job_can_log_in_to_its_workers(
 def test_sshd_rejects_a_user_whose_shell_is_missing(
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str, lets_in: bool
 ) -> None:
-    """`launcher-wait` relies on this: an image whose workers run sshd has a shell."""
+    """If sshd accepts a login, the image has a shell. The injection `launcher-wait` relies on this shell."""
     root = pwd.struct_passwd(("root", "x", 0, 0, "root", "/root", shell))
     monkeypatch.setattr(pwd, "getpwall", lambda: [root])
     key = ed25519.Ed25519PrivateKey.generate()

@@ -1,4 +1,4 @@
-"""Placement of pods by the real API server, operator, scheduler and Kueue, on up to 300 simulated nodes."""
+"""The real API server, operator, scheduler and Kueue place pods on simulated nodes."""
 
 import json
 from collections import Counter
@@ -34,7 +34,7 @@ LEVEL, GROUP, ANYWHERE = (
 
 
 def devices(resource: str, count: int, prefix: str) -> list[dict[str, Any]]:
-    """Nodes with eight devices, without labels of the vendor."""
+    """Nodes with eight devices each and without the vendor's labels."""
     found = gpu_nodes(count, gpus=0, racks=1, prefix=prefix)
     for node in found:
         node["status"]["capacity"][resource] = node["status"]["allocatable"][resource] = "8"
@@ -82,9 +82,9 @@ def preferred(pod: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 class TestScheduler:
-    """Workers of a job in racks of ten nodes."""
+    """The scheduler places the workers of a job. A rack has ten nodes."""
 
-    def test_workers_share_a_rack_where_they_fit(self, cluster: Cluster, namespace: str) -> None:
+    def test_workers_share_a_rack_with_enough_nodes(self, cluster: Cluster, namespace: str) -> None:
         name = create(cluster, namespace, job("small", 8))
         assert len(racks(cluster, hosts(cluster, namespace, name, 8))) == 1
 
@@ -120,7 +120,7 @@ class TestScheduler:
 
 
 class TestGpuNodes:
-    """Nodes of an autoscaler."""
+    """New nodes of an autoscaler."""
 
     def test_workers_run_on_new_nodes_without_labels(self, cluster: Cluster, namespace: str) -> None:
         """A new node of an autoscaler has no labels of the vendor yet."""
@@ -135,7 +135,10 @@ class TestKueue:
 
     @pytest.fixture
     def queue(self, cluster: Cluster, namespace: str, request: pytest.FixtureRequest) -> str:
-        """The LocalQueue. Its flavor with GPUs has a topology. A mixed queue has a second flavor with CPUs."""
+        """The name of a LocalQueue whose GPU flavor has a topology.
+
+        With the parameter "gpus", the quota covers only GPUs. With "mixed", the queue also has a flavor for CPUs.
+        """
         quotas = {f"{namespace}-tas": {GPU: 2000} if request.param == "gpus" else {"cpu": 1000, GPU: 2000}}
         flavors = [kueue_objects.flavor(f"{namespace}-tas", {"nvidia.com/gpu.present": "true"})]
         flavors[0]["spec"]["topologyName"] = "racks"
@@ -176,7 +179,7 @@ class TestKueue:
             return stored
 
         cluster.wait_for("the service to see the queue", lambda: LEVEL in str(create("--dry-run=server")) or None)
-        # The test checks the job as it was created, because Kueue adds its choice of nodes when it starts the job.
+        # The test checks the response to the creation, because Kueue later adds the chosen nodes to the job.
         stored = create()
         wanted = {LEVEL: RACK} | ({GROUP: "workers"} if together else {})
         assert self.annotations(stored, "Worker") == wanted
@@ -188,7 +191,7 @@ class TestKueue:
     def test_launcher_without_requests_starts_with_injected_requests(
         self, cluster: Cluster, namespace: str, queue: str, request: pytest.FixtureRequest
     ) -> None:
-        """Without requests of the launcher, Kueue does not admit the job. A request for zero GPUs is enough."""
+        """Kueue does not admit a job whose launcher requests nothing. A request for zero GPUs is enough."""
         manifest = job("plain", 2)
         manifest["metadata"] |= {"labels": {QUEUE: queue}, "annotations": {SKIP: "launcher-resources"}}
         tried = ("create", "--dry-run=server", "-n", namespace, "-f", "-")

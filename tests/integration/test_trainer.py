@@ -1,4 +1,4 @@
-"""TrainJobs and runtimes: the service's verdict, and the outcome with the real Kubeflow Trainer and JobSet."""
+"""The service's verdicts on TrainJobs and runtimes agree with the real Kubeflow Trainer and JobSet."""
 
 import copy
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def wait_for(cluster, what, probe):
 
 
 def wait_for_runtimes(cluster, *names):
-    """Wait until the service has the runtimes in its cache. Until then it admits all jobs with them."""
+    """Wait until the service has cached the runtimes. Until then, the service admits every job that uses them."""
     for name in names:
         probe = job(f"probe-{'x' * 50}", runtime=name)
         refused = lambda probe=probe: "[name-length]" in create(cluster, "default", probe, "--dry-run=server").stderr  # noqa: E731
@@ -96,7 +96,7 @@ def test_admitted_job_completes(operator_cluster, checked, namespace, runtime):
     assert hostfile.count("slots=4") == 3
 
 
-def test_job_that_jobset_rejects_is_rejected(operator_cluster, checked, namespace):
+def test_service_rejects_a_job_name_that_jobset_rejects(operator_cluster, checked, namespace):
     longest, too_long = "x" * 44, "x" * 45
 
     assert create(operator_cluster, namespace, job(longest), "--dry-run=server").returncode == 0
@@ -125,7 +125,7 @@ def fails(*rules):
     return {f"{JOB_SET}.failurePolicy": {"rules": named}}
 
 
-# Errors in a runtime's spec, and the message of Trainer, JobSet or Kubernetes, which only a controller's log shows.
+# Errors in a runtime's spec, and the message of Trainer, JobSet or Kubernetes that only a controller's log contains.
 REFUSED_LATER = {
     "long-name": ({}, "pod names generated for this JobSet will exceed 63 characters"),
     "depends-on-the-next": (
@@ -173,7 +173,7 @@ AT_THE_JOB = ("coordinated-by-no-pod", "claim-for-nobody", "fetches-into-nothing
 
 
 def put(spec, path, value):
-    """Set the value at the path. Missing mappings are created, and a value is inserted into a list."""
+    """Set the value at the path, or insert the value if the path ends in a list. Missing mappings are created."""
     *way, last = path.split(".")
     for key in way:
         spec = spec[int(key)] if key.isdigit() else spec.setdefault(key, {})
@@ -231,7 +231,7 @@ def is_logged(cluster, name, text):
     return any(name in line and text in line for line in lines)
 
 
-# ConfigMaps that belong to a different object, and the error of Trainer or the API server.
+# Name suffixes of ConfigMaps that already belong to a different owner, and the error of Trainer or the API server.
 IN_THE_WAY = {
     "runtime-snapshot": "a snapshot configmap exists but is owned by another object",
     "mpi-hostfile": "Only one reference can have Controller set to true",
@@ -306,7 +306,7 @@ def test_only_one_of_two_simultaneous_jobs_gets_the_quota(operator_cluster, chec
 
 @pytest.mark.skipif(not FULL, reason="downloads packages: run `make test-long`")
 @pytest.mark.timeout(600)
-def test_output_of_the_trainer_sdk(operator_cluster, checked, namespace):
+def test_trainer_sdk_prints_the_documented_rejection_and_no_warnings(operator_cluster, checked, namespace):
     """docs/clients.md shows this output. Users of the SDK do not see warnings."""
     request = {"runtime": "deepspeed-distributed", "name": "llama", "image": "registry.example.com/llama:1"}
 
@@ -320,7 +320,7 @@ def test_output_of_the_trainer_sdk(operator_cluster, checked, namespace):
     assert "two pods" not in output
 
 
-def test_permissions_of_the_component_are_sufficient(operator_cluster, checked):
+def test_service_can_read_all_kinds_with_the_permissions_of_the_component(operator_cluster, checked):
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{UNCHECKED}"]
     account = operator_cluster.kubeconfig_for(f"system:serviceaccount:{UNCHECKED}:mpijob-webhook", groups)
     operator_cluster.kubectl("apply", "-f", RIGHTS)
@@ -350,7 +350,7 @@ OF_INDEXED_JOBS = "JOB_COMPLETION_INDEX"
 
 
 def mpi_job(name, namespace, **spec):
-    """A job of the examples whose pods do not end."""
+    """An example job whose pods run until they are deleted."""
     (found,) = yaml.load_all((EXAMPLES / f"{name}.yaml").read_text())
     found["metadata"]["namespace"] = namespace
     found["spec"].update(spec)

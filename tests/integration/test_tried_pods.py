@@ -26,7 +26,7 @@ FILLED_IN = ("nodeName", "tolerations", "serviceAccount")
 
 @pytest.fixture(scope="module", autouse=True)
 def launchers_need_a_label(operator_cluster: Cluster) -> Iterator[None]:
-    """A ValidatingAdmissionPolicy for namespaces with the label `tried-pods`."""
+    """In namespaces with the label `tried-pods`, an admission policy rejects launchers without the label LABEL."""
     expression = (
         "object.metadata.?labels['training.kubeflow.org/job-role'].orValue('') != 'launcher'"
         f" || '{LABEL}' in object.metadata.labels"
@@ -50,7 +50,7 @@ def launchers_need_a_label(operator_cluster: Cluster) -> Iterator[None]:
 
 @pytest.fixture
 def strict(operator_cluster: Cluster, namespace: str) -> str:
-    """A namespace in which the policy has taken effect."""
+    """A namespace in which the admission policy has taken effect."""
     operator_cluster.kubectl("label", "namespace", namespace, "tried-pods=deny")
     unlabelled = {
         "apiVersion": "v1",
@@ -113,12 +113,12 @@ def test_pods_are_not_tried_without_permission_to_create_them(
 def test_why_tries_pods_that_are_missing(operator_cluster: Cluster, strict: str) -> None:
     job = changed({"metadata.namespace": strict, "metadata.name": "waits"}, GOOD)
     operator_cluster.kubectl("create", "-f", "-", stdin=job)
-    operator_cluster.wait_for("its workers", lambda: operator_cluster.get("pods", "-n", strict)["items"] or None)
+    operator_cluster.wait_for("the workers", lambda: operator_cluster.get("pods", "-n", strict)["items"] or None)
     operator_cluster.wait_for(
-        "its launcher to be rejected",
+        "the launcher to be rejected",
         lambda: [each for each in operator_cluster.get("events", "-n", strict)["items"] if SAYS in each["message"]],
     )
-    # Events expire after an hour.
+    # Events expire after an hour, and `why` must work without them.
     operator_cluster.kubectl("delete", "events", "--all", "-n", strict)
     done = run(operator_cluster, "why", f"{strict}/waits")
     assert done.stderr.count(DRY_RUN) == 1

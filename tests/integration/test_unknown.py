@@ -1,4 +1,4 @@
-"""No rule rejects a job for unknown or stale objects of the real API server, and metrics report them."""
+"""An unknown or stale resource never makes a rule reject a job. Metrics count unknown resources."""
 
 import asyncio
 import os
@@ -92,7 +92,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def denied(view: ClusterView, job: dict[str, Any]) -> set[str]:
-    """The rules that reject the job, with the action deny for all rules."""
+    """The rules that reject the job under a policy in which all rules have the action deny."""
     decision = pipelines.validate(jobs.request(job), policy=POLICY, view=view, today=date(2026, 1, 1))
     return {finding.rule for finding in decision.denied}
 
@@ -126,7 +126,7 @@ async def test_missing_kinds_are_unknown_until_they_are_installed(
             assert (view.all(resource) is UNKNOWN) == (resource in CUSTOM), resource.name
             assert view.reason(resource).startswith("not-found: ") == (resource in CUSTOM)
         assert all(view.unknown[resource.name] == 1 for resource in CUSTOM)
-        missing = {"priority", "references"}  # these rules reject jobs for built-in objects that do not exist
+        missing = {"priority", "references"}  # these rules reject jobs that refer to missing built-in objects
         assert all(denied(view, job) <= missing for job in JOBS)
         await asyncio.to_thread(request.getfixturevalue, "full")
         await until(lambda: all(view.all(resource) for resource in ALL if view.all(resource) is not UNKNOWN))
@@ -136,7 +136,7 @@ async def test_missing_kinds_are_unknown_until_they_are_installed(
 
 
 @pytest.mark.parametrize("resource", ALL, ids=lambda resource: resource.name)
-async def test_forbidden_kind_rejects_no_job(
+async def test_forbidden_resource_is_unknown_and_rejects_no_job(
     full: Cluster, tmp_path: Path, impatient: None, resource: Resource[Any, Any]
 ) -> None:
     user = full.kubeconfig_for(f"without-{resource.name}")
@@ -166,7 +166,7 @@ async def test_unknown_resources_never_add_a_rejection(full: Cluster, tmp_path: 
         check()
 
 
-async def test_everything_is_unknown_before_the_first_list(full: Cluster, tmp_path: Path) -> None:
+async def test_all_resources_are_unknown_before_the_first_list(full: Cluster, tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as stream:
         async with connected(full.kubeconfig) as connection:
             view = LiveView(connection, log=make_log(stream), places=PLACES)

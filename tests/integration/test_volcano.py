@@ -1,6 +1,6 @@
-"""The operator's PodGroups for Volcano and coscheduling, and the verdict of Volcano's admission.
+"""The service agrees with the operator's PodGroups for Volcano and coscheduling, and with Volcano's admission.
 
-Volcano's scheduler does not run: the operator creates PodGroups, and Volcano's admission reviews them.
+Volcano's scheduler does not run.
 """
 
 import json
@@ -58,9 +58,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A queue, and the messages of Volcano's admission and of the service about a job for it.
+    """A queue, the message of Volcano's admission about it (`theirs`), and the message of the service (`ours`).
 
-    With `waits` the service only warns, because the job may start later.
+    If `waits` is set, the service only warns, because the job may start later.
     """
 
     id: str
@@ -99,7 +99,7 @@ CASES = [
     Case(id="x" * 254, queue=None, theirs="spec.queue: Too long", ours="has 254 characters"),
     Case(id="parent", queue=queue("parent", parent="root"), ours="has queues below it", waits=True),
     Case(id="child", queue=queue("child", parent="parent")),
-    # Volcano's admission does not check the size of a queue, but its scheduler does.
+    # Volcano's scheduler checks the size of a queue. Volcano's admission does not.
     Case(id="small", queue=queue("small", {GPU: 7}), ours="can hold 7"),
     Case(id="full", queue=queue("full", {GPU: 8}, allocated={GPU: 1}), ours="has 7 free", waits=True),
 ]
@@ -163,11 +163,11 @@ def test_pod_group_requests_the_computed_resources(cluster: Cluster, namespace: 
 
 
 def annotate(cluster: Cluster, namespace: str, name: str) -> None:
-    """Set the queue of the namespace, and wait until the service has seen it."""
+    """Annotate the namespace with a queue, and wait until the service has seen the annotation."""
     cluster.kubectl("annotate", "namespace", namespace, f"{VOLCANO_QUEUE}={name}")
     probe = ("create", "--dry-run=server", "-f", "-", "-o", f"jsonpath={{.{POLICY}.queue}}")
     job = changed({"metadata.namespace": namespace})
-    cluster.wait_for("the service to see it", lambda: cluster.kubectl(*probe, stdin=job).stdout == name or None)
+    cluster.wait_for("the service to see the queue", lambda: cluster.kubectl(*probe, stdin=job).stdout == name or None)
 
 
 def test_job_stays_in_the_queue_of_its_namespace(cluster: Cluster, namespace: str) -> None:

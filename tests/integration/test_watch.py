@@ -93,7 +93,7 @@ async def test_long_list_is_read_in_pages(cluster: Cluster, namespace: str, log:
             assert len(watch.store.records) == 618
 
 
-async def test_expired_resource_version_causes_a_list(cluster: Cluster, log: Any) -> None:
+async def test_expired_resource_version_causes_a_new_list(cluster: Cluster, log: Any) -> None:
     async with connected(cluster.kubeconfig) as connection:
         watch = quick(NAMESPACE_KIND, connection, log)
         async with at_work(watch.run):
@@ -102,7 +102,7 @@ async def test_expired_resource_version_causes_a_list(cluster: Cluster, log: Any
         for number in range(3):
             cluster.kubectl("create", "namespace", f"unseen-{number}")
         cluster.stop_apiserver()
-        cluster.start_apiserver()  # it has no events from before the restart
+        cluster.start_apiserver()  # the new API server has no events from before the restart
         async with at_work(watch.run):
             await until(lambda: isinstance(watch.get("unseen-2"), Namespace))
         assert watch.restarts[FaultReason.EXPIRED] == 1

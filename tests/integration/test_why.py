@@ -1,4 +1,4 @@
-"""`why` for jobs that do not run, each for a different reason, with the real operator, Kueue and scheduler."""
+"""`mpijob-webhook why` names the reason why a job does not run, with the real operator, Kueue and scheduler."""
 
 import re
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def test_succeeded_job_and_deadline_are_reported(world: World) -> None:
 
 
 def test_worker_preempted_by_the_scheduler_is_reported(world: World) -> None:
-    """A pod with a higher priority takes the worker's node. The operator creates the worker again, and it waits."""
+    """A pod with a higher priority takes the worker's node. The operator creates a new worker, which waits."""
     loses = Case("loses", "", "", {f"{CONTAINER}.resources": {"limits": {"example.com/fpga": 1}}})
     world.make(loses)
     cluster = world.cluster
@@ -89,7 +89,7 @@ def test_workers_evicted_by_a_drain_are_reported(world: World) -> None:
         cluster.kubectl("uncordon", node)
 
 
-def test_user_with_view_sees_the_same_diagnosis(world: World) -> None:
+def test_user_with_the_role_view_sees_the_same_diagnosis(world: World) -> None:
     """The role `view` includes roles of Kueue and of this project, but no access to nodes and policies."""
     cluster = world.cluster
     cluster.kubectl("apply", "-f", MANIFESTS / "base" / "user-roles.yaml")

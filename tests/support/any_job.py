@@ -1,4 +1,4 @@
-"""Generates any job that decodes, from the wire types, so that new fields are included."""
+"""Generates jobs from the wire types, so that new fields of the wire types are included."""
 
 import copy
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ def any_job(**samples: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
     """Any job that decodes: each field of the wire types is absent, null, or any value of its type.
 
     `samples` are strategies by the JSON name of a field. A field with this name gets these values in addition to
-    arbitrary values, as in `any_job(command=st.just(["mpirun", "-np", "4"]))`. A field whose
-    value is a struct never gets them, because two fields of the same name can have different types: the `image` of a
-    container is a text, and the `image` of a volume is a struct.
+    arbitrary values, for example `any_job(command=st.just(["mpirun", "-np", "4"]))`. A field whose value is a struct
+    gets no samples, because two fields of the same name can have different types: the `image` of a container is a
+    text, and the `image` of a volume is a struct.
     """
     return any_value(MPIJob, **samples)
 

@@ -25,7 +25,7 @@ class Client:
         self._session = session
 
     async def send(self, method: str, path: str, body: Any, **params: str) -> tuple[int, Any, list[str]]:
-        """(status, reply, warnings of Pod Security and ValidatingAdmissionPolicies)."""
+        """Returns (status, reply, warnings), with the warnings of Pod Security and ValidatingAdmissionPolicies."""
         async with self._session.request(method, path, json=body, params=params) as response:
             headers = response.headers.getall("Warning", [])
             warnings = [_unquoted(each) for each in headers if "PodSecurity" in each or "AdmissionPolicy" in each]
@@ -42,7 +42,7 @@ class Client:
         await self.make(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
 
     async def until_forbidden(self, namespace: str) -> None:
-        """Wait until the API server rejects pods in the namespace. It has then seen the newest LimitRange or quota."""
+        """Wait until the API server has seen the newest LimitRange or quota, and therefore rejects pods."""
         pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
         async with asyncio.timeout(30):
             status = 0

@@ -43,7 +43,7 @@ def _renamed(finding: Finding) -> str:
 
 
 def _apply(document: Json, finding: Finding, *, creates_fields: bool) -> bool:
-    """Whether the fix was applied. False if a different fix must first create the field that this fix changes."""
+    """Apply the fix. Returns False, without a change, if a different fix must first create the field."""
     place, keys = job_fields.place(document, finding.violation.path), _PLACE.findall(finding.violation.path)
     if len(place) < len(keys) - 1 and not creates_fields:
         return False
@@ -59,7 +59,7 @@ def _apply(document: Json, finding: Finding, *, creates_fields: bool) -> bool:
 
 
 def _order(finding: Finding) -> tuple[int, int]:
-    """The order of fixes: first renamed and moved fields, because other messages name the new place; "Remove" last."""
+    """The sort key of a fix. Schema renames and moves come first, because other messages name the new paths."""
     fix, depth = finding.violation.fix, len(finding.violation.path)
     phase = {"Move": 1, "Request": 3, "Rename": 4, "Remove": 4}.get(fix.split()[0], 2)
     phase = 0 if finding.rule == SCHEMA and fix.startswith("Rename") else phase
@@ -184,7 +184,7 @@ def _replace(document: Json, path: str, match: re.Match[str]) -> None:
 
 
 def _edited(change: Callable[[list[str], str], list[str]]) -> Callable[[Json, str, re.Match[str]], None]:
-    """A function that changes a command. `change` gets its words, and the text of the group in the pattern."""
+    """A function that changes a command. `change` gets the command's words, and the text of the pattern's group."""
 
     def edit(document: Json, path: str, match: re.Match[str]) -> None:
         of_role = path.endswith("[Launcher]")
@@ -212,7 +212,7 @@ def _without_mount(document: Json, path: str, _: re.Match[str]) -> None:
 
 
 def _with_options(words: list[str], options: str) -> list[str]:
-    """The words, with the values of these options replaced. `options` is a text such as `--nprow 2 --npcol 4`."""
+    """Replace the values of options in the words. `options` is a text such as `--nprow 2 --npcol 4`."""
     text = "\n".join(words)
     for option, value in re.findall(r"(\S+?)[= ](\S+)", options):
         text = re.sub(rf"(?<={option})([=\s])\S+", rf"\g<1>{value}", text)

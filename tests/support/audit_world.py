@@ -26,7 +26,7 @@ ENDED = {"conditions": [condition("Succeeded")], "completionTime": "2026-01-01T0
 
 
 class AuditWorld:
-    """A cluster and one replica that audits it."""
+    """A cluster and one replica that audits the cluster."""
 
     def __init__(self, cluster: KeptObjects, policy: str = STRICT, reports: Reports | None = None) -> None:
         self.cluster, self.lists, self.log, self.time = cluster, JobLists(cluster), Log(), Time(end=inf)

@@ -21,7 +21,7 @@ class Clock:
 
 
 class Cluster:
-    """The objects, and errors that tests set."""
+    """The objects, and the failures that a test has set."""
 
     def __init__(self, *, bundles=("validating", "mutating"), seed=0, clock=None):
         self.data = {}
@@ -29,7 +29,7 @@ class Cluster:
         self.bundles = dict.fromkeys(bundles, (b"", b""))
         self.versions = dict.fromkeys(bundles, 1)
         self.random = Random(seed)
-        self.clock = clock  # the API server's clock; None if it does not return the time
+        self.clock = clock  # the API server's clock, or None for an API server that does not return the time
         self.forbidden = set()
         self.down = False
         self.watch = lambda: None  # called after each change

@@ -1,4 +1,4 @@
-"""`mpijob-webhook` in a test."""
+"""Runs `mpijob-webhook` in the process of the test."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A CA for the client certificates of API servers, and its certificates."""
+"""A CA that issues client certificates for API servers."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,7 @@
 """The outcomes of the jobs in tests/corpus, and the page about them. `python -m tests.support.corpus` writes both.
 
-The folder of a job names its subject. NAME.outcome next to NAME.yaml has the verdict and the injected values, without a
-cluster and in each namespace of tests/corpus/cluster.yaml.
+The name of a job's folder is the job's subject. For the job in NAME.yaml, NAME.outcome has the verdict and the injected
+values without a cluster, and in each namespace of tests/corpus/cluster.yaml.
 """
 
 import re
@@ -29,10 +29,10 @@ SCHEMA: Final = crd_schema.packaged()
 class Setting:
     title: str
     cluster: str = ""
-    """A file in tests/corpus. Empty for no cluster."""
+    """A file in tests/corpus, or an empty text if there is no cluster."""
     namespace: str = "default"
     policy: str = ""
-    """A file in tests/corpus. Empty for the built-in policy."""
+    """A file in tests/corpus, or an empty text for the built-in policy."""
 
 
 SETTINGS: Final = (
@@ -129,7 +129,7 @@ def _cluster(name: str) -> Snapshot:
 
 
 def _injected(verdict: Verdict) -> dict[str, list[tuple[str, str]]]:
-    """(path, YAML) for each value that injections add, without the annotation that lists injections."""
+    """The values that each injection adds, as (path, YAML). The annotation that lists the injections is left out."""
     values: dict[str, list[tuple[str, str]]] = {}
     for author, operation in zip(verdict.mutation.authors, verdict.mutation.patch, strict=False):
         place = str(operation["path"]).removeprefix("/spec/mpiReplicaSpecs")

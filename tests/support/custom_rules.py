@@ -1,4 +1,4 @@
-"""Expressions of custom rules, and policies with such rules."""
+"""Evaluates expressions of custom rules, and makes policies with custom rules."""
 
 import json
 from collections.abc import Mapping

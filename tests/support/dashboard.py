@@ -30,7 +30,7 @@ def panels() -> list[dict[str, Any]]:
 
 
 def filled(expr: str, window: str) -> str:
-    """The query with Grafana's variables replaced: all namespaces and jobs, and this time for its intervals."""
+    """The query with values for Grafana's variables: all namespaces, all jobs, and `window` for the intervals."""
     for name, value in (("$namespace", ".*"), ("$job", ".*"), ("$__rate_interval", window), ("$__range", window)):
         expr = expr.replace(name, value)
     return expr

@@ -29,9 +29,9 @@ class NoPackage(Exception):
 
 
 def program(name: str, *, package: str, dependencies: bool = False) -> Path:
-    """The path of a program. If it is not available, the test is skipped, or fails with CI=true.
+    """The path of a program. If the program is not available, the test is skipped. With CI=true, the test fails.
 
-    With `dependencies`, missing packages that it depends on are unpacked too.
+    With `dependencies`, missing dependencies of the package are unpacked too.
     """
     try:
         return find(name, package, dependencies=dependencies)
@@ -90,7 +90,7 @@ def _fetched(cache: Path, package: str, dependencies: bool) -> Path:
 
 
 def _listed(folder: Path, arguments: Sequence[str]) -> tuple[Sequence[str], list[tuple[str, str]]]:
-    """apt's options, and (name, version) of the packages. The options select this machine's lists or separate lists."""
+    """apt's options, and (name, version) of the packages. The options are empty or select package lists in `folder`."""
     own = []
     for key, value in (("Dir::State::lists", "lists"), ("Dir::Cache", "cache")):
         folder.joinpath(value, "partial").mkdir(parents=True)

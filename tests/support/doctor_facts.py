@@ -1,4 +1,4 @@
-"""An installation that matches the manifests, as the doctor sees it, and functions that change it."""
+"""The facts that `mpijob-webhook doctor` reads from a correct installation, and functions that change these facts."""
 
 import base64
 import json

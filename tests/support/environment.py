@@ -1,4 +1,4 @@
-"""Environments like the image's, with only the locked packages of the service."""
+"""Python environments like the image's environment, with only the locked packages of the service."""
 
 import hashlib
 import platform

@@ -1,4 +1,4 @@
-"""MPIJobs of any size. Each is large in one field: `SHAPES[name](n)` has about `n` bytes.
+"""MPIJobs that are large in one field. `SHAPES[name](n)` is a job of about `n` bytes.
 
 `strings(n)` yields jobs with a text of `n` bytes in one field, for every text field that the service reads.
 """
@@ -32,7 +32,7 @@ def _keys(path: str, size: int, value: Any, *, key: str = "x.example.com/k{}") -
 
 
 def _long_words(length: int) -> Job:
-    """Commands with `length` bytes in total. Each has a word of about 120 kB, which `job-size` admits."""
+    """Commands with `length` bytes in total. Each has a word of about 120 kB, which the rule `job-size` admits."""
     count = min(max(length // 120_000, 1), 8)
     container = {**_container(0), "command": ["x " + "y" * (length // count)]}
     return changed({f"{SPEC}.containers": [container] * count})

@@ -23,7 +23,7 @@ LEFT_OUT = ("usr/share/doc", "usr/share/locale", "usr/share/man", "var/cache/apt
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 # When the shell ends, all processes of the command end, because the shell is the first process of their PID namespace.
 ALONE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-euc")
-# The path of the certificates of this machine's package registry while the image is built.
+# During the build of the image, this file has the certificates of the package registry.
 CERTIFICATES = "/run/registry.pem"
 
 
@@ -38,7 +38,7 @@ class Image:
         mounts = f"mount --bind {root} {root}; mount -o remount,bind,ro {root}; mount -t proc proc {root}/proc"
         call = shlex.join([*self.config["Env"], *(entrypoint or self.config["Entrypoint"]), *arguments])
         chroot = f"chroot --userspec={user} --groups= {root} env -i HOME=/ {call}"
-        # A shell closes the input of background processes.
+        # The shell closes stdin of a background process, so the process reads descriptor 3 instead.
         return [*ALONE, f"exec 3<&0; {mounts}; {chroot} <&3 & wait $!"]
 
     def run(self, *arguments: str, entrypoint: Sequence[str] = (), stdin: str = "") -> str:
@@ -92,7 +92,10 @@ def base_archive() -> Path:
 
 
 def _with_libraries(program: Path) -> str:
-    """A shell command that mounts the libraries of an unpacked program: buildah restarts without LD_LIBRARY_PATH."""
+    """A shell command that mounts the libraries of an unpacked program.
+
+    LD_LIBRARY_PATH is not enough, because buildah restarts itself without it.
+    """
     unpacked = debian.unpacked(program)
     layers = f"lowerdir={unpacked}{LIBRARIES}:{LIBRARIES}"
     return f"mount -t overlay overlay -o {layers} {LIBRARIES}; " if unpacked else ""

@@ -1,4 +1,4 @@
-"""Runs injections with the whole pipeline, alone or together. `inject` and `operations` check all properties.
+"""Runs one or all injections with the whole pipeline. `inject` and `operations` check the properties of injections.
 
 For each injection, `examples` has a job, settings and a cluster with which the injection injects a value. The test file
 of an injection must define `EXAMPLE` if the injection, with its default settings, injects nothing into the job
@@ -42,7 +42,7 @@ class Example:
     """A job and settings for which an injection injects a value."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings as in a policy."""
+    """The injection's settings, as in a policy."""
     job: Mapping[str, Any] = field(default_factory=lambda: COMPLETE)
     view: ClusterView = VIEW
 
@@ -74,7 +74,7 @@ def mutate(
 
 
 def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> Decision:
-    """Mutate a job, a JSON value, and check all properties of injections on the decision."""
+    """Mutate a job, which is a JSON value, and check that the decision has all properties of injections."""
     decision = mutate(job, policy, view=view)
     keep(job, decision, lambda other: mutate(other, policy, view=view))
     if decision.patch and at(job, "metadata").get("deletionTimestamp") is None and has_valid_pods(job):
@@ -92,7 +92,7 @@ def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> De
 
 
 def without_list(document: Any) -> Any:
-    """The job without the annotations that an update does not restore: the list of injections, and kubectl's copy."""
+    """The job without the list of injections and without kubectl's copy of the job. An update restores neither."""
     document = copy.deepcopy(document)
     annotations = document["metadata"].get("annotations") or {}
     for key in (INJECTED, LAST_APPLIED):
@@ -104,7 +104,7 @@ def without_list(document: Any) -> Any:
 
 @cache
 def examples() -> Mapping[str, Example]:
-    """The example of every injection, by its id."""
+    """The example of every injection, by the injection's id."""
     return {
         injection_id: getattr(import_module(module_of_tests(injection_id)), "EXAMPLE", Example())
         for injection_id in injections.REGISTRY
@@ -117,18 +117,18 @@ def module_of_tests(injection_id: str) -> str:
 
 
 def policy_of(settings: Mapping[str, Any]) -> Policy:
-    """A policy document with these settings of injections."""
+    """A policy with these settings of injections."""
     document = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "injections": settings}
     return pipelines.load_policy(json.dumps(document))
 
 
 def everything_on() -> Policy:
-    """Every injection enabled, with the settings of its example."""
+    """A policy in which every injection is enabled and has the settings of its example."""
     return policy_of({name: {**example.settings, "enabled": True} for name, example in examples().items()})
 
 
 def only(injection_id: str, /, **settings: Any) -> Policy:
-    """A policy with this injection only, and with every note as a warning."""
+    """A policy with only this injection. Every note of the injection is a warning."""
     entry = injections.REGISTRY[injection_id]
     return Policy(TOLD, rules=(), injections=((entry, entry.settings.model_validate(settings)),))
 
@@ -148,7 +148,7 @@ def operations_of(decision: Decision) -> list[tuple[str, Any]]:
 def inject(
     injection_id: str, job: Any, /, view: ClusterView = VIEW, **settings: Any
 ) -> tuple[dict[str, Any], list[str]]:
-    """Run only this injection. Returns the values that it adds, by JSON pointer, and its notes without the id."""
+    """Run only this injection. Returns the added values by JSON pointer, and the notes without the injection's id."""
     decision = hold(job, only(injection_id, **settings), view=view)
     assert not decision.skipped
     return dict(operations_of(decision)), [note.removeprefix(f"{injection_id}: ") for note in decision.notes]
@@ -162,7 +162,7 @@ def mpijob(
     worker: dict[str, Any] | None = None,
     **spec: Any,
 ) -> dict[str, Any]:
-    """A job with two workers. `launcher` and `worker` are parts of the pod templates, `spec` is other fields."""
+    """A job with two workers. `launcher` and `worker` are parts of the pod templates, `spec` has other fields."""
     job: dict[str, Any] = {
         "apiVersion": "kubeflow.org/v2beta1",
         "kind": "MPIJob",

@@ -21,9 +21,9 @@ from webhook.controllers.reconciler import Reconciler
 
 
 class KeptObjects:
-    """Objects by path. Watches get every change at once, unless `late` is set.
+    """Objects by path. Watches get every change at once. If `late` is set, watches get the changes at `catch_up`.
 
-    `before` is called with method and path before each call. It may change objects, or raise the API server's error.
+    The function `before` is called with method and path before each call. It may change objects or raise an error.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class KeptObjects:
         return {path.rpartition("/")[2]: document for path, document in objects.items()}
 
     async def request(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """Like `Client.request`."""
+        """Handle a request of a controller, with the interface of the service's `Client.request`."""
         path = urlsplit(path).path
         self.calls.append((method, path))
         await asyncio.sleep(0)
@@ -131,7 +131,7 @@ class KeptObjects:
 
 
 class JobLists:
-    """Lists the stored MPIJobs in pages of two, as they were at the first page. `faults` are raised first."""
+    """Lists MPIJobs in pages of two. All pages show the state at the first page. `faults` are raised first."""
 
     def __init__(self, cluster: KeptObjects) -> None:
         self.cluster = cluster

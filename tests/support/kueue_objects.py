@@ -21,7 +21,7 @@ def manifest(kind: str, name: str, spec: Json, *, namespace: str = "", status: J
 
 
 def cluster_queue(name: str, *groups: Quotas, cohort: str | None = None, inactive: str = "", **spec: Any) -> Json:
-    """A ClusterQueue for all namespaces, unless `namespaceSelector` is given."""
+    """A ClusterQueue, by default for all namespaces."""
     member = {"cohortName": cohort} if cohort else {}
     fields = {"namespaceSelector": {}, "resourceGroups": resource_groups(*groups), **member, **spec}
     return manifest("ClusterQueue", name, fields, status=active(inactive))
@@ -70,7 +70,7 @@ def config(extra: str = "", text: str = CONFIG) -> Json:
 
 
 def active(reason: str) -> Json:
-    """A complete status. A real API server accepts it when an object is created, and ignores it."""
+    """A complete status. At the creation of an object, a real API server accepts and ignores the status."""
     condition = {"type": "Active", "status": "False" if reason else "True", "reason": reason or "Ready"}
     return {"conditions": [{**condition, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
 

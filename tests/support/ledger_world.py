@@ -1,4 +1,4 @@
-"""A quota ledger with an API server that fails or hangs on demand, and further replicas."""
+"""The quota ledger, which stores reservations of jobs in Leases, and an API server that fails or hangs on demand."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ HOLDS = 3
 
 
 class Api:
-    """Stores Leases with resource versions. `faults` are raised first, one for each write."""
+    """Stores Leases with resource versions. The first writes fail, each with one of `faults`."""
 
     def __init__(self, *faults: Exception) -> None:
         self.faults = list(faults)
@@ -160,12 +160,12 @@ class World:
 
 
 def fits(name: str = "c", *, new: bool = False) -> Decision:
-    """The verdict without reservations."""
+    """A verdict that admits the job and ignores all reservations."""
     return Decision(name=name, reservation=Reservation(f"uid-{name}", name, new=new))
 
 
 def deciding(name: str, *, new: bool = False) -> Callable[[ClusterView], Decision]:
-    """A verdict for a namespace with room for `HOLDS` jobs."""
+    """A function that decides about a job in a namespace whose quota is enough for `HOLDS` jobs."""
 
     def decide(view: ClusterView) -> Decision:
         leases = view.within(RESERVATIONS, "team")

@@ -1,4 +1,4 @@
-"""The real service on loopback, in a thread that runs uvloop as the real process does, and clients that send bytes."""
+"""The real service on loopback, in a thread with an event loop of uvloop, and clients that send bytes."""
 
 import asyncio
 import io
@@ -83,7 +83,7 @@ class Connection:
 
 
 def head(path: str, *, method: str = "POST", version: str = "1.1", **headers: str) -> bytes:
-    """The head of a request with the API server's headers; without Content-Type if `content_type` is empty."""
+    """The head of a request with the API server's headers. A header with an empty value is left out."""
     fields = {"host": "webhook", "content_type": "application/json", "accept": "application/json, */*"} | headers
     lines = [f"{name.replace('_', '-')}: {value}" for name, value in fields.items() if value]
     return "\r\n".join([f"{method} {path} HTTP/{version}", *lines, "", ""]).encode()

@@ -33,9 +33,9 @@ def kubeconfig(path: Path, server: str, **changes: Any) -> Path:
 
 
 class FakeApi:
-    """`objects` by path. `refusals` has (status, message) by (method, path): errors to return instead of a result.
+    """Stores `objects` by path. `refusals` has the error (status, message) for each (method, path) that must fail.
 
-    Its version is 1.`minor`. It records the identity of each caller.
+    The API server's version is 1.`minor`. `impersonated` has the impersonation headers of each request.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether NetworkPolicies allow a connection, by the API's definition for pods, namespaces and ports.
+"""Decides whether NetworkPolicies allow a connection, by the API's definition for pods, namespaces and ports.
 
 https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/network-policy-v1/ and
 https://kubernetes.io/docs/concepts/services-networking/network-policies/. Network plugins differ where the API has no

@@ -13,7 +13,7 @@ CPU_RACKS = 6
 
 
 def nodes(racks: int = RACKS) -> list[dict[str, Any]]:
-    """GPU nodes in racks of 10, and nodes without GPUs in 6 more racks. By default 300 nodes."""
+    """GPU nodes in racks of 10, and nodes without GPUs in 6 more racks. The default is 300 nodes in total."""
     plain = gpu_nodes(racks * PER_RACK // 4, gpus=0, racks=CPU_RACKS, prefix="cpu")
     for node in plain:
         node["metadata"]["labels"][RACK] += "-cpu"
@@ -21,9 +21,9 @@ def nodes(racks: int = RACKS) -> list[dict[str, Any]]:
 
 
 def job(name: str, workers: int, *, resource: str = GPU, **fields: Any) -> dict[str, Any]:
-    """A job whose workers each request the eight devices of a node. `fields` are additional fields of its spec.
+    """A job whose workers each request the eight devices of a node. `fields` are added to the job's spec.
 
-    Its pods run until they are deleted. A name that ends in `-` is completed by the API server.
+    The pods run until they are deleted. The API server completes a name that ends in `-`.
     """
     container = {"name": "mpi", "image": "registry.example.com/mpi:1"}
     launcher = {"metadata": {"annotations": {KEEP_RUNNING: "yes"}}, "spec": {"containers": [container]}}
@@ -44,7 +44,7 @@ def worker_pods(cluster: Cluster, namespace: str, name: str) -> list[dict[str, A
 
 
 def hosts(cluster: Cluster, namespace: str, name: str, workers: int) -> list[str]:
-    """The nodes of a job's workers, once `workers` of them have a node."""
+    """Wait until `workers` workers of the job have a node. Returns these nodes."""
 
     def bound() -> list[str] | None:
         pods = worker_pods(cluster, namespace, name)

@@ -1,4 +1,4 @@
-"""Packages with plug-ins: they are written into a folder like pip does, and loaded for the duration of a block."""
+"""Writes packages with plug-ins into a folder, as pip does, and loads the plug-ins for the duration of a block."""
 
 import sys
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Violations of `pod-template` for the valid job's worker template with changes."""
+"""Violations of the rule `pod-template` by the valid job `GOOD` with changes in its worker template."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -14,7 +14,7 @@ HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 
 
 def quick_keys(folder: Path) -> tuple[str, str]:
-    """Flags of `serve` for fast SSH keys, because an RSA key takes half a second."""
+    """Flags of `serve` for ed25519 SSH keys, because the generation of an RSA key takes half a second."""
     path = folder / "quick-keys.yaml"
     path.write_text(f"{HEADER}sshKeys: ed25519\n")
     return "--policy", str(path)
@@ -25,7 +25,7 @@ def layer(name: str, text: str = "") -> Layer:
 
 
 def policy_file(name: str, text: str = "", *, labelled: bool = True) -> PolicyFile:
-    """A valid policy in a ConfigMap in a file."""
+    """A file with a ConfigMap that contains a valid policy."""
     loaded = layer(name, text).document
     return PolicyFile(name, f"{name}.yaml", document=loaded, in_configmap=True, labelled=labelled)
 
@@ -42,5 +42,5 @@ def configmap(name: str, text: object, *, label: str = "true", namespace: str | 
 
 
 def policy_configmap(text: str, name: str = "platform", *, namespace: str | None = NAMESPACE) -> dict[str, Any]:
-    """The ConfigMap of a policy, valid or not: the header, then `text`."""
+    """A ConfigMap whose policy is the header and `text`. The policy may be invalid."""
     return configmap(name, HEADER + text, namespace=namespace)

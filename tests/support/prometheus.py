@@ -115,7 +115,7 @@ class _Exposition(http.server.BaseHTTPRequestHandler):
 
 
 def _api_server(kubeconfig: Path, folder: Path) -> dict[str, Any]:
-    """The scrape configuration for the API server. It keeps only admission metrics: all together have a megabyte."""
+    """The scrape configuration for the API server. It keeps only admission metrics, because the others are large."""
     server, pem = read_kubeconfig(kubeconfig)
     for name, content in pem.items():
         (folder / f"{name}.pem").write_bytes(content)

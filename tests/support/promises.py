@@ -1,4 +1,4 @@
-"""Properties that every injection must keep for any job. `keep` checks them."""
+"""Properties that every injection must have for any job. `keep` checks these properties."""
 
 import copy
 import json
@@ -26,7 +26,7 @@ FILLED_IN: dict[tuple[str, ...], object] = {
     ("spec", "launcherCreationPolicy"): "AtStartup",
     ("spec", "runPolicy", "suspend"): False,
 }
-# The fields of a program. No injection changes or adds a program. Exception: the container that waits for workers.
+# The fields of a program. No injection changes or adds a program, except for the container WAIT_CONTAINER.
 RUNS = ("name", "image", "command", "args", "workingDir")
 # Capabilities that injections add: IPC_LOCK in a namespace without a Pod Security level, NET_BIND_SERVICE together with
 # `drop: [ALL]`.
@@ -96,7 +96,7 @@ def patch_of(decision: Decision) -> Any:
 
 
 def without_defaults(job: Any, *, kept_in: Any = None) -> Any:
-    """The job with null for each value that may be a default of the API server, unless `kept_in` has this value."""
+    """The job with null instead of possible defaults of the API server. Defaults that `kept_in` also has stay."""
     job = copy.deepcopy(job)
     for (*parents, last), default in FILLED_IN.items():
         parent, kept = job, kept_in
@@ -158,7 +158,7 @@ def grants(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def assert_no_new_duplicates(before: Any, after: Any) -> None:
-    """Check that no list has new items with the same key: the API server would reject the job."""
+    """Check that no list has new items with equal keys, because the API server would reject the job."""
     before_counts = dict(lists(before))
     for path, items in lists(after):
         key = KEYS.get(str(path[-1]), "name")

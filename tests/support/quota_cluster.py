@@ -1,6 +1,6 @@
 """A simulated cluster in which replicas admit jobs with a common quota. Calls are slow and fail, watches are late.
 
-A `Random` makes all decisions, and time is virtual. `committed` is the total that all replicas have admitted.
+A `Random` makes all decisions, and time is virtual. `Cluster.committed` is the number of GPUs of all admitted jobs.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ class Cluster:
         most = Counter({name: workers_of(job) for name, job in self.jobs.items()})
         for job, base in self.in_flight:
             name = job["metadata"]["name"]
-            if self.jobs.get(name) is base:  # otherwise the API server rejects the update
+            if self.jobs.get(name) is base:  # the API server rejects an update if the stored job has changed
                 most[name] = max(most[name], workers_of(job))
         return most.total()
 
@@ -102,7 +102,7 @@ class Cluster:
         return task
 
     async def admitted(self, job: Json, base: Json | None) -> None:
-        """The API server stores the job, unless its old version was changed meanwhile."""
+        """The API server stores the job. If the stored version has changed meanwhile, the API server drops the job."""
         name, workers = job["metadata"]["name"], workers_of(job)
         self.in_flight.append((job, base))
         self.note("admitted", name, workers)

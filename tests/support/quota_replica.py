@@ -1,4 +1,4 @@
-"""A replica of the service in a `quota_cluster`, with its ledger and a delayed view of the cluster."""
+"""A replica of the service in a `quota_cluster`, with a quota ledger and a delayed view of the cluster."""
 
 import asyncio
 import json
@@ -180,7 +180,7 @@ class Replica:
 
 
 def deciding(document: Json, before: Json | None) -> Callable[[ClusterView], Decision]:
-    """The service's verdict on a job by quotas."""
+    """A function that returns the service's verdict on a job. The verdict depends only on quotas."""
     job, old = defaulted(document), None if before is None else defaulted(before)
 
     def decide(view: ClusterView) -> Decision:

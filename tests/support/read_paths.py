@@ -1,4 +1,4 @@
-"""The paths of the objects that commands read from a cluster: policies, jobs, and the resources of rules."""
+"""The paths of the objects that commands read from a cluster: policies, jobs, and the resources that rules read."""
 
 from typing import Any
 

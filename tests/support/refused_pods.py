@@ -1,6 +1,6 @@
-"""Worker pods that never start, with the violation of `pod-template`, and whether the API server accepts them.
+"""Changes of worker pods, with the violation of the rule `pod-template`, and whether the API server accepts the pod.
 
-Unit tests and tests with the real API server share this table. Each case has a similar case without a violation.
+Unit tests and tests with the real API server share this table. It also has similar cases without a violation.
 """
 
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from tests.support.pod_template import BOX, SPEC
 
 
 class Case(NamedTuple):
-    """Changes to the valid job's worker."""
+    """Changes to the worker of the valid job `GOOD`."""
 
     changes: Mapping[str, Any]
     told: str = ""
-    """The violation as the function `told` shows it; empty for none."""
+    """The violation, as `pod_template.told` shows it. Empty if there is no violation."""
     taken: bool = True
     """Whether the API server accepts the pod."""
 
@@ -182,7 +182,8 @@ CASES: Final[Mapping[str, Case]] = {
         'spec.volumes[0].emptyDir.medium: there are several sizes of pages for "pages" (the pods never start). '
         "Name the size, as HugePages-2Mi.",
     ),
-    # Other rules report the next two: no runtime can mount the file, and no kubelet sets such a long host name.
+    # `pod-template` does not report the next two cases. Other rules report them: no runtime can mount the file, and no
+    # kubelet sets such a long host name.
     "mount in the folder of the SSH keys": Case(
         {
             f"{SPEC}.volumes": [{"name": "ssh", "configMap": {"name": "c"}}],

@@ -28,7 +28,7 @@ def violations(
 ) -> list[Violation]:
     """The rule's violations in the valid job with `changes`, which are as in `tests.support.jobs.changed`.
 
-    `old` has the changes of the old job; with it, the operation is UPDATE. Other parameters are as in `run`.
+    `old` has the changes for the old job. If `old` is given, the operation is UPDATE. Other parameters are as in `run`.
     """
     before = None if old is None else changed(old)
     return run(rule_id, changed(changes), settings, old=before, view=view)
@@ -68,9 +68,9 @@ def decide(
     today: date = date.min,
     **sent: Any,
 ) -> Decision:
-    """The decision of all rules on a whole job. `policy` may be a policy document without its first lines.
+    """The decision of all rules on a whole job. If `policy` is text, it is a policy document without the header.
 
-    `granted` are the exemptions of the user, `sent` other fields of the request.
+    `granted` has the user's permissions to exempt jobs. `sent` has other fields of the request.
     """
     rules = load_policy(HEADER + policy) if isinstance(policy, str) else policy
     return validate(request(job, **sent), policy=rules, view=view or NothingKnown(), today=today, granted=granted)

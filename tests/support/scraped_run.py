@@ -66,7 +66,7 @@ class Run:
 
 @contextmanager
 def real_run(log_dir: Path) -> Iterator[Run]:
-    """All programs run and are scraped, a policy has taken effect, and no job has been submitted."""
+    """A run with all programs, a policy, namespaces and quotas. No job has been submitted."""
     with Cluster(log_dir=log_dir) as cluster, Balancer() as balancer:
         cluster.start_scheduler()
         cluster.start_kwok(gpu_nodes(8))
@@ -94,5 +94,5 @@ def submit(run: Run, rounds: int, pause: float) -> None:
 
 
 def _namespace(name: str) -> list[dict[str, Any]]:
-    """A namespace with a quota that its jobs exceed."""
+    """A namespace with a quota that the submitted jobs exceed."""
     return [namespace(name), quota({"requests.nvidia.com/gpu": "24"}, name="gpus", namespace=name)]

@@ -1,4 +1,4 @@
-"""The Secret with a job's SSH keys, as the operator creates it, and its reviews."""
+"""The Secret with a job's SSH keys, as the operator creates it, and reviews of the Secret."""
 
 import copy
 import json
@@ -79,7 +79,7 @@ def keys_of(stored: dict[str, Any]) -> tuple[bytes, bytes]:
 
 
 def is_pair(private: bytes, public: bytes, algorithm: str) -> bool:
-    """Whether `private` is a key of `algorithm`, and `public` starts with its public key."""
+    """Whether `private` is a key of `algorithm`, and `public` starts with the public key of `private`."""
     load = load_ssh_private_key if b"BEGIN OPENSSH" in private else load_pem_private_key
     key = load(private, None, unsafe_skip_rsa_key_validation=True)
     assert isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey)

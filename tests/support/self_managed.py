@@ -12,7 +12,7 @@ SETTINGS = RotationSettings(name="test CA", ca_lifetime=90 * DAY, leaf_lifetime=
 
 
 class Told(list):
-    """A list of notices, with a method for the reasons since the last call."""
+    """A list of notices. `reasons` returns the reasons of the notices since its last call."""
 
     def reasons(self):
         reasons = [notice.reason for notice in self]

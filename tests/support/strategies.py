@@ -1,6 +1,6 @@
 """For property tests: arbitrary JSON, and a job. The module `any_job` generates other jobs.
 
-`COMPLETE` is a job with every field that the service reads. `replaced(value)` replaces each of its values in turn.
+`COMPLETE` is a job with every field that the service reads. `replaced(value)` replaces each value of this job in turn.
 """
 
 import copy
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from webhook.api import yaml
 
-# Without a time limit for an example, because the machine may be busy.
+# An example has no time limit, because the machine may be busy.
 PROPERTY = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 # JSON that Go and JavaScript parse to the same value: no NaN, no lone surrogates.
@@ -42,7 +42,7 @@ def paths(value: Any, prefix: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
 
 
 def parent_of(value: Any, path: tuple[str | int, ...]) -> Any:
-    """The mapping or list at the end of the path."""
+    """The mapping or list that contains the value at the path."""
     return reduce(getitem, path[:-1], value)
 
 

@@ -1,4 +1,4 @@
-"""TrainJobs and runtimes in the shape of Kubeflow Trainer's runtimes."""
+"""TrainJobs, and runtimes like the runtimes that Kubeflow Trainer installs."""
 
 import copy
 import json
@@ -63,7 +63,7 @@ def runtime(kind: str = kinds.CLUSTER_RUNTIME, name: str = "deepspeed", **mpi: A
 
 
 def train_job(*, runtime: str = "deepspeed", patches: list[Manifest] | None = None, **fields: Any) -> Manifest:
-    """A TrainJob with these fields of `trainer`."""
+    """A TrainJob. `fields` are the fields of `spec.trainer`, and `patches` are its runtime patches."""
     spec: Manifest = {"runtimeRef": {"name": runtime}}
     if fields:
         spec["trainer"] = fields
@@ -78,7 +78,7 @@ def train_job(*, runtime: str = "deepspeed", patches: list[Manifest] | None = No
 
 
 def patch(job: str, pod: Manifest, **metadata: Any) -> Manifest:
-    """A patch for the pods of a replicated job, with labels for the Job's metadata."""
+    """A runtime patch for the pods of a replicated job. `metadata` patches the metadata of the Job."""
     template: Manifest = {"spec": {"template": {"spec": pod}}}
     if metadata:
         template["metadata"] = metadata
@@ -128,7 +128,7 @@ def review(
     version: str = kinds.API_VERSION,
     username: str = "ann",
 ) -> AdmissionRequest:
-    """The review of the object's creation. With `old`: the review of its update."""
+    """The review of the object's creation. If `old` is given, the review of an update of `old` to the object."""
     group, _, number = version.partition("/")
     return AdmissionRequest(
         uid="1",

@@ -30,7 +30,7 @@ _STEP: Final = re.compile(r"[^.\[\]]+")
 
 
 def full() -> dict[str, Any]:
-    """A job with all fields. No real job has all, because some fields exclude each other."""
+    """A job with all fields. No real job has all fields, because some fields exclude each other."""
     job: dict[str, Any] = {}
     for path, kind in FIELDS:
         _set(job, path, _SPECIAL.get(path, _VALUES[kind]))

@@ -1,4 +1,4 @@
-"""SageMaker training jobs of estimators, algorithms and hand-written requests, with their processes and GPUs."""
+"""SageMaker training jobs of estimators, algorithms and hand-written requests, with their process and GPU counts."""
 
 import json
 import re
@@ -65,7 +65,7 @@ _HEAD: Final = re.compile(r"(\S+): (\d+) (\S+), (\d+) processes, (\d+) GPUs")
 
 
 def case(head: str, parameters: Mapping[str, str] | None = None, *, options: Options = NO_OPTIONS, **more: Any) -> Case:
-    """`head` is as in `resnet: 2 ml.g5.12xlarge, 8 processes, 8 GPUs`."""
+    """A case from a text such as `resnet: 2 ml.g5.12xlarge, 8 processes, 8 GPUs`."""
     match = _HEAD.fullmatch(head)
     assert match
     name, count, instance, processes, accelerators = match.groups()
@@ -228,7 +228,7 @@ CASES: Final = {
 
 
 def filled_in(document: Any) -> Any:
-    """The converted job with all placeholders replaced, as by a user."""
+    """The converted job, in which values replace all placeholders, as if a user had filled them in."""
     if isinstance(document, dict):
         return {
             key: f"a-{key.lower()}" if _is_to_be_filled_in(item) else filled_in(item) for key, item in document.items()

@@ -17,9 +17,9 @@ def waiting_job(
     policy: str | None = "AtStartup",
     **spec: Any,
 ) -> dict[str, Any]:
-    """`worker` and `launcher` are fields of the first containers, `pod` of the launcher's pod spec.
+    """A job in which `worker` and `launcher` are fields of the first container of each role.
 
-    `policy` is `launcherCreationPolicy`.
+    `pod` has fields of the launcher's pod spec. `policy` is `launcherCreationPolicy`.
     """
     templates = {"worker": {"spec": pod_spec()}, "launcher": {"spec": pod_spec(**(pod or {}))}}
     templates["worker"]["spec"]["containers"][0] |= worker or {}

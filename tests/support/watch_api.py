@@ -124,7 +124,7 @@ def stream(
     then: str = "hold",
     meanwhile: Callable[[], Awaitable[None]] | None = None,
 ) -> Handler:
-    """Lines of a watch. After `meanwhile`, it stays open (`then="hold"`), is aborted ("abort"), or ends cleanly."""
+    """Lines of a watch. After `meanwhile`, the watch stays open (`then="hold"`), is aborted ("abort"), or ends."""
 
     async def respond(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})

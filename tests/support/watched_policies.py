@@ -1,4 +1,4 @@
-"""A policy watch with an API server and a watch in memory."""
+"""The service's PolicyWatch, with an API server and a watch of ConfigMaps in memory."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from webhook.server.policy_watch import PolicyWatch, policies
 
 
 def copy(version: str = __version__, **texts: str) -> dict[str, str]:
-    """The last-good copy that a version of the service has stored."""
+    """The last good policies, as a version of the service stores them in a ConfigMap."""
     return {f"_{version}": json.dumps(texts, separators=(",", ":"))}
 
 

@@ -84,7 +84,7 @@ class World:
         return self.api.task
 
     def passing(self, watch: Watch[Any, Any], seconds: float) -> Callable[[], Awaitable[None]]:
-        """An argument of `stream`: this time passes while the watch is open."""
+        """A `meanwhile` for `stream`. It moves the clock by `seconds` while the watch is open."""
 
         async def passing() -> None:
             await self.until(lambda: watch._opened < inf)

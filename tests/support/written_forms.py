@@ -1,4 +1,4 @@
-"""Compares the values that injections wrote with their `Form`s, by which an update recognises injected values."""
+"""Compares injected values with the `Form`s of the injections. By these forms, an update recognises injected values."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,7 +35,7 @@ def _written(decision: Decision) -> Iterator[tuple[str, Tokens, Any]]:
 
 
 def _with_foreign_keys(value: Any) -> Iterator[Any]:
-    """Variants of the value: each has an additional key in one of its mappings."""
+    """Variants of `value`. Each variant has an additional key in one mapping."""
     if isinstance(value, dict):
         yield {**value, "foreign": "x"}
         for key, part in value.items():

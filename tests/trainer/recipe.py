@@ -1,4 +1,4 @@
-"""Builds Kubeflow Trainer and JobSet, for the tests that need them."""
+"""The recipe that builds Kubeflow Trainer and JobSet for tests."""
 
 from pathlib import Path
 from typing import Final

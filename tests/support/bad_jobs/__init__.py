@@ -1,1 +1,1 @@
-"""Jobs of the corpus, each with one mistake, and the messages about them under policies in which every rule rejects."""
+"""Jobs of tests/corpus with one mistake each, and the messages about these jobs if every rule rejects."""

@@ -1,4 +1,4 @@
-"""Mistakes in jobs by description. Each is a change as in `tests.support.jobs.changed`. The site shows them."""
+"""Mistakes in jobs, as changes for `tests.support.jobs.changed`. The documentation shows the mistakes."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Combines each mistake with each world and a job of the corpus, and returns the messages."""
+"""Combines each mistake with each world (policy and cluster) and a job of tests/corpus, and returns the messages."""
 
 import copy
 import re
@@ -17,7 +17,7 @@ from webhook.cli import files, job_check
 from webhook.cli.files import Manifest
 from webhook.cli.job_world import JobWorld
 
-# Very different jobs of the corpus.
+# A few jobs of tests/corpus that differ widely.
 FEW: Final = (
     "nvidia", "molecular-dynamics", "uid-1000", "intel", "efa", "launcher-works-too", "torchrun", "kueue",
     "memory-volume",
@@ -34,7 +34,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A rule's reason for rejecting a job, or its warning."""
+    """A rule's reason for rejecting a job, or the rule's warning."""
 
     rule: str
     path: str
@@ -57,7 +57,7 @@ def cases() -> Iterator[Case]:
 
 
 def broken(mistake: str, job: dict[str, Any]) -> dict[str, Any]:
-    """The job with a mistake. GPUs in the mistake are replaced by the job's kind of GPU."""
+    """The job with a mistake. A mistake in GPUs uses the job's own kind of GPU."""
     (container, *_) = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
     limits = container.get("resources", {}).get("limits", {})
     kind = next((name for name in limits if is_accelerator(name, DEFAULT_ACCELERATORS)), NVIDIA)
@@ -66,7 +66,7 @@ def broken(mistake: str, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def causes(case: Case) -> Iterator[Cause]:
-    """All messages about the job, which is mutated and then validated, as by the API server."""
+    """All messages of the validation, which follows the mutation, as in a cluster."""
     world = case.world
     validation = job_check.check(
         Manifest("job.yaml", copy.deepcopy(case.job)),

@@ -1,4 +1,4 @@
-"""Objects of the cluster in which bad jobs are submitted, and strict settings for rules that find little by default."""
+"""Objects of the cluster in which bad jobs are submitted, and strict settings for rules that allow much by default."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -51,7 +51,7 @@ TIGHT: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def objects() -> Iterator[Json]:
-    """The cluster of the corpus with additional namespaces, and with objects that conflict with jobs."""
+    """The objects of tests/corpus/cluster.yaml, additional namespaces, and objects that conflict with jobs."""
     manifests, errors = files.load([str(CLUSTER)])
     assert not errors
     for manifest in manifests:

@@ -23,7 +23,7 @@ class World:
     policy: PolicySet = field(repr=False)
     cluster: Snapshot = field(repr=False)
     schema: CrdSchema | None = None
-    """The schema of MPIJobs; with None, jobs are not checked by it."""
+    """The schema of MPIJobs. If it is None, jobs are not checked against a schema."""
 
 
 @cache
@@ -39,7 +39,7 @@ def worlds() -> tuple[World, ...]:
 
 
 def refusing(settings: Mapping[str, Mapping[str, Any]]) -> PolicySet:
-    """A policy in which every rule rejects, with these settings of rules."""
+    """A policy in which every rule rejects. `settings` has additional settings by rule."""
     rules: dict[str, dict[str, Any]] = {rule: {"action": "deny", **settings.get(rule, {})} for rule in REGISTRY}
     rules["accelerator-available"]["toleratedTaints"] = TOLERATED
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}

@@ -1,4 +1,4 @@
-"""Changes of jobs in one line: `PATH: YAML`, with a path as in `tests.support.jobs.changed` or with a short name."""
+"""Changes of jobs as lines `PATH: YAML`. PATH is a path of `tests.support.jobs.changed` or starts with a short name."""
 
 from typing import Any, Final
 
@@ -24,12 +24,12 @@ SHORT: Final = {
 
 
 def full_path(path: str) -> str:
-    """The path with the full form of a short name."""
+    """The path, in which a short name is replaced by its full form."""
     first, dot, rest = path.partition(".")
     return SHORT.get(first, first) + dot + rest
 
 
 def change(text: str) -> tuple[str, Any]:
-    """(path, value) for `path: YAML`. Without a value the field is removed."""
+    """(path, value) for `path: YAML`. If the YAML is empty, the value is REMOVE."""
     path, _, value = text.partition(":")
     return full_path(path), yaml.load_all(value)[0] if value.strip() else REMOVE

@@ -1,4 +1,4 @@
-"""The default overlay in a test cluster, for replicas that run as processes with its ServiceAccount."""
+"""The default overlay in a test cluster. Replicas run as processes with the overlay's ServiceAccount."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
 
 
 def apply(cluster: Cluster) -> None:
-    """Apply everything except the Deployment and the webhooks, whose Service has no pods."""
+    """Apply the overlay without the Deployment and without the webhook configurations."""
     overlay = load_all(cluster.kubectl("kustomize", MANIFESTS / "overlays" / "default").stdout)
     cluster.apply([each for each in overlay if each["kind"] not in (*RESOURCES, "Deployment")])
 

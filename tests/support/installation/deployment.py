@@ -26,7 +26,7 @@ class Deployment:
     balancer: Balancer
     names: dict[Backend, str] = field(default_factory=dict)
     under: tuple[str, ...] = ()
-    """A command that runs the command of each replica, as `env` does."""
+    """A command prefix such as `env`. It starts the command of each replica."""
 
     def install(self) -> None:
         """Create the namespace, the empty Secret, the Service, and the webhook configurations without a CA."""
@@ -49,8 +49,8 @@ class Deployment:
         backend = Backend(free_port(), f"http://127.0.0.1:{free_port()}")
         command = (*self.under, sys.executable, "-W", "error", "-m", "webhook", "serve")
         addresses = ["--listen", f"127.0.0.1:{backend.port}", "--ops-listen", backend.ops_url.removeprefix("http://")]
-        # The drain must be close to the default of 5 s. A connection is closed when it was idle for the whole drain: a
-        # shorter drain makes it likely that the API server uses the connection at that moment.
+        # The drain must be close to the default of 5 s. A replica closes connections that are idle for the whole drain.
+        # With a short drain, the API server often uses a connection at the moment when the replica closes it.
         cluster = ["--kubeconfig", str(self.cluster.kubeconfig), "--drain-seconds", "3", "--ssh-keys-ready", "0"]
         self.cluster.launch(
             name, command, [*addresses, *cluster, *flags], ready=lambda _: responds(f"{backend.ops_url}/readyz")
@@ -61,7 +61,7 @@ class Deployment:
         return backend
 
     def stop(self, backend: Backend, *, kill: bool = False) -> None:
-        """Stop a replica by SIGTERM, or by SIGKILL with `kill`."""
+        """Stop a replica by SIGTERM. If `kill` is set, stop the replica by SIGKILL."""
         program = self.cluster.programs.pop(self.names[backend])
         program.stop(grace=0 if kill else 20)
         self.balancer.backends.remove(backend)
@@ -71,7 +71,7 @@ class Deployment:
         return {name: base64.b64decode(text) for name, text in data.items()}
 
     def secret_is_there(self) -> bool:
-        """Whether the Secret has been created again."""
+        """Whether the Secret exists."""
         return self.cluster.kubectl("get", "secret", SECRET, "-n", SPACE, check=False).returncode == 0
 
     def bundle(self, kind: str) -> bytes:
@@ -79,5 +79,5 @@ class Deployment:
         return base64.b64decode(config.get("caBundle", ""))
 
     def serials(self) -> set[int]:
-        """The serial numbers of the trusted CAs."""
+        """The serial numbers of the CAs in the caBundle."""
         return {ca.serial_number for ca in x509.load_pem_x509_certificates(self.bundle(VALIDATING))}

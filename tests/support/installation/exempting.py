@@ -1,7 +1,7 @@
 """The permission to exempt jobs from rules, granted by RBAC on a real API server.
 
-`kubectl auth can-i` and `kubectl create role` accept only resources that the API server serves. `rules` is not
-one of them.
+The API server does not serve the resource `rules`, which this permission is about. So these functions cannot use
+`kubectl auth can-i` and `kubectl create role`.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ def grant(cluster: Cluster, namespace: str, user: str, *rules: Mapping[str, list
 
 
 def may_exempt(cluster: Cluster, namespace: str, user: str, rule: str = "") -> bool:
-    """Whether the authorizer allows the user to exempt jobs from the rule. Without `rule`: from all rules."""
+    """Whether the authorizer allows the user to exempt jobs from `rule`. An empty `rule` means all rules."""
     attributes: dict[str, Any] = {
         "verb": "exempt",
         "group": "policy.training.openshift.io",

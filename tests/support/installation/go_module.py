@@ -11,9 +11,10 @@ from tests.controlplane.toolchain import find_go, go_environment
 
 
 def module(name: str, version: str, checksum: str = "") -> Path:
-    """The folder of a Go module. The test is skipped if it cannot be downloaded.
+    """The folder of a Go module. The test is skipped if the module cannot be downloaded.
 
-    Go compares the module's checksum with its checksum database. This function compares it with `checksum`.
+    Go compares the module's checksum with Go's database. This function also compares the module's checksum with
+    `checksum`, if that is not empty.
     """
     go = find_go(go_minimum(), say=print)
     command = [str(go), "mod", "download", "-json", f"{name}@{version}"]

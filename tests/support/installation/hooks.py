@@ -9,7 +9,7 @@ MPIJOBS = ("kubeflow.org", "v2beta1", "mpijobs")
 def configuration(
     kind: str, name: str, client: Mapping[str, Any], resource: tuple[str, str, str], **fields: Any
 ) -> dict[str, Any]:
-    """A configuration, `Mutating` or `Validating`, with a hook for creations of this (group, version, plural)."""
+    """A webhook configuration (`kind` is `Mutating` or `Validating`) with a hook for creations of the resource."""
     group, version, plural = resource
     rule = {"apiGroups": [group], "apiVersions": [version], "operations": ["CREATE"], "resources": [plural]}
     hook = {"name": f"{name}.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "NoneOnDryRun"}

@@ -26,7 +26,7 @@ class Installed:
     ops: str
 
     def synced(self) -> dict[str, str]:
-        """The value of the metric for each kind: "1" or "0"."""
+        """The value of the metric mpijob_webhook_cache_synced for each kind: "1" or "0"."""
         samples = re.findall(r'^mpijob_webhook_cache_synced\{kind="(.+?)"\} (\d)', self.metrics(), re.MULTILINE)
         return dict(samples)
 
@@ -34,7 +34,7 @@ class Installed:
         return service.Replica(self.address, self.ops, Path()).ops("/metrics")
 
     def review(self, hook: str, manifest: dict[str, Any], **fields: Any) -> dict[str, Any]:
-        """The response to the review of a creation, over TLS verified by the service's CA."""
+        """The response to the review of a creation, over TLS that is verified with the service's CA."""
         ca = self.cluster.get("secret", f"{OURS}-ca", "-n", OURS)["data"]
         pem = "".join(base64.b64decode(text).decode() for name, text in ca.items() if name.endswith(".crt"))
         context = ssl.create_default_context(cadata=pem)

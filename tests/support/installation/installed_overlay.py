@@ -1,6 +1,6 @@
 """The default overlay on a real API server, as the runbook installs it.
 
-Its pods are simulated. The API server calls processes behind the Service's name.
+The pods of the Deployment are simulated. Behind the Service's name, replicas run as processes.
 """
 
 import os
@@ -113,7 +113,7 @@ def installed(logs: Path, *flags: str) -> Iterator[Installed]:
 
 
 def served_here(checkout: Path, port: int) -> None:
-    """Change the default overlay in the checkout so that the API server calls loopback, and write the docs' overlay."""
+    """Change the checkout so that the API server calls loopback, and write the overlay of docs/roll-out.md."""
     manifests = checkout / "manifests"
     for folder, patch in (("overlays/default", HERE), ("components/hooks", HOOKS.replace("PORT", str(port)))):
         path = manifests / folder / "kustomization.yaml"

@@ -59,7 +59,7 @@ def full_job(**changes: Any) -> Manifest:
 
 
 def jobs() -> list[Manifest]:
-    """The full job, and jobs with one violation each. Their names are different."""
+    """The full job, and jobs with one violation each. Each job has a different name."""
     spec = "Worker.template.spec"
     limits = f"{spec}.containers.0.resources.limits"
     unqueued = {"metadata.labels": REMOVE, "spec.runPolicy.suspend": False}
@@ -88,7 +88,7 @@ def jobs() -> list[Manifest]:
 
 
 def objects() -> list[Manifest]:
-    """The objects of the cluster, in an order in which they can be created, after `definitions`."""
+    """The objects of the cluster in the order of creation. The CRDs of `definitions` must exist."""
     return [*_namespaces(), *_cluster_wide(), *_in_team(), *_children()]
 
 
@@ -97,7 +97,7 @@ def _namespaces() -> Iterator[Manifest]:
     for name in PLACES.values():
         yield _object("v1", "Namespace", name, "")
     for name in (TEAM, *PLACES.values()):
-        yield _object("v1", "ServiceAccount", "default", name)  # without an SCC, no pod is admitted
+        yield _object("v1", "ServiceAccount", "default", name)
 
 
 def _cluster_wide() -> Iterator[Manifest]:
@@ -152,7 +152,7 @@ def _in_team() -> Iterator[Manifest]:
 
 
 def _children() -> Iterator[Manifest]:
-    """Objects with the names that the job `taken` needs, then a quota without room for pods."""
+    """Objects with the names that the job `taken` needs, then a quota, which would reject the pods."""
     container = {"name": "x", "image": "x"}
     yield _object("v1", "Service", "taken", TEAM, spec={"clusterIP": "None", "ports": [{"port": 22}]})
     yield _object("v1", "ConfigMap", "taken-config", TEAM)

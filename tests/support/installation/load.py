@@ -1,4 +1,4 @@
-"""A steady load of creations by server-side dry run on the API server, counted by outcome."""
+"""Clients that steadily create objects by server-side dry run and count the API server's replies."""
 
 import http.client
 import json
@@ -23,15 +23,15 @@ class Load:
     path: str
     manifest: dict[str, Any]
     threads: int = 4
-    """How many clients."""
+    """The number of clients."""
     patience: float = 30
     """Seconds for which a client retries a creation."""
     pause: float = 0.3
-    """Seconds between two creations: without a pause, the load would use most of the processor time."""
+    """Seconds between two creations. Without a pause, the load would use most of the processor time."""
     first: Counter[str] = field(default_factory=Counter)
     """The number of first attempts by reply."""
     lost: list[str] = field(default_factory=list)
-    """The creations for which all attempts failed."""
+    """The last reply to each creation for which all attempts failed."""
 
     def __enter__(self) -> Self:
         self._over = threading.Event()
@@ -76,7 +76,7 @@ class Load:
 
 
 class Client:
-    """A connection to the API server, which is opened again after an error."""
+    """A connection to the API server. After an error, the connection is opened again."""
 
     def __init__(self, kubeconfig: Path, *, dry_run: bool = True) -> None:
         self._query = "?dryRun=All" if dry_run else ""
@@ -105,8 +105,9 @@ class Client:
                 text = response.read()
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                if fresh:  # otherwise the server may just have closed the idle connection: try a new one
+                if fresh:
                     return f"API server: {type(error).__name__}"
+                # The server may have closed the idle connection, so the loop tries a new connection.
                 continue
             if response.status == 201:
                 return ADMITTED

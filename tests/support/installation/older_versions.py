@@ -1,4 +1,4 @@
-"""Jobs in older versions on a real API server, whose CRD calls the registered service for conversions."""
+"""Jobs in older versions on a real API server. The CRD calls the registered service for conversions."""
 
 from copy import deepcopy
 from typing import Any

@@ -36,7 +36,7 @@ class Stored:
         return self.public.decode().split()
 
     def is_rsa_4096_pair(self) -> bool:
-        """Whether both keys are an RSA-4096 pair. It does not check for primes, which takes a quarter of a second."""
+        """Whether the keys are an RSA-4096 pair. The check for primes is left out: it takes a quarter of a second."""
         private = load_pem_private_key(self.private, None, unsafe_skip_rsa_key_validation=True)
         public = load_ssh_public_key(self.public)
         assert isinstance(private, rsa.RSAPrivateKey)

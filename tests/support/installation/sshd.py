@@ -18,7 +18,7 @@ from typing import Any
 from tests.controlplane.process import Program, free_port
 
 SSHD_USER = "sshd"
-# The settings of upstream's images. StrictModes would reject the folder of a Secret, which all users may read.
+# The settings of mpi-operator's images. StrictModes would reject the folder of a Secret, which all users may read.
 CONFIG = """
 HostKey /root/.ssh/id_rsa
 AuthorizedKeysFile .ssh/authorized_keys
@@ -72,7 +72,7 @@ def find_sshd(folder: Path) -> Sshd:
 
 
 def mounted(volume: Mapping[str, Any], secret: Mapping[str, Any], folder: Path) -> Path:
-    """`folder` with the Secret's `volume` as the kubelet mounts it: items with modes, and two links to each item."""
+    """Write the Secret's files into `folder` as the kubelet does: with modes and two links to each file."""
     content = folder / "..2026_01_31"
     content.mkdir(parents=True)
     folder.chmod(0o1777)

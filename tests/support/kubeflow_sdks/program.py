@@ -1,4 +1,4 @@
-"""Submits the job on standard input through a Kubeflow SDK and prints the result.
+"""Reads a job from standard input, submits the job with a Kubeflow SDK, and prints the result.
 
 Usage: `program.py SDK KUBECONFIG NAMESPACE`.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def trainer(kubeconfig: str, namespace: str, job: dict[str, Any]) -> Any:
-    """Submits a TrainJob with the package `kubeflow` and returns its name."""
+    """Submits a TrainJob with the package `kubeflow` and returns the name of the TrainJob."""
     from kubeflow.trainer import CustomTrainerContainer, KubernetesBackendConfig, TrainerClient  # noqa: PLC0415
     from kubeflow.trainer.options import Name  # noqa: PLC0415
 
@@ -19,7 +19,7 @@ def trainer(kubeconfig: str, namespace: str, job: dict[str, Any]) -> Any:
 
 
 def training(kubeconfig: str, namespace: str, job: dict[str, Any]) -> Any:
-    """Submits an MPIJob with the package `kubeflow-training` and returns its annotations."""
+    """Submits an MPIJob with the package `kubeflow-training` and returns the annotations of the MPIJob."""
     from kubeflow.training import TrainingClient  # noqa: PLC0415
     from kubeflow.training.utils.utils import FakeResponse  # noqa: PLC0415
 

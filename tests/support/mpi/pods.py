@@ -1,4 +1,4 @@
-"""Pods as Linux namespaces of this machine. Each has a network, a host name, and the mounts of its manifest.
+"""Pods as Linux namespaces of this machine. Each pod has a network, a host name, and the mounts of its manifest.
 
 All pods use the programs of this machine. Writes below the folders in MOUNTED_OVER stay in the pod, so that the machine
 is not changed. Everything is deleted when the processes end. Needs root.
@@ -37,7 +37,7 @@ done
 """
 SWITCH = "ip link add pods type bridge; ip link set pods up;"
 ALONE = ("--net", "--uts", "--mount", "--propagation", "private")
-# As in images for MPI jobs, the launcher does not check the keys of its workers.
+# As in images for MPI jobs, the launcher does not check the host keys of the workers.
 SSH_CONFIG = "Host *\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n  BatchMode yes\n"
 
 
@@ -51,7 +51,7 @@ class Pod:
     """The pod's line in /etc/hosts."""
 
     def learn(self, other: "Pod") -> None:
-        """Make the name of a ready pod resolvable, like DNS."""
+        """Make the name of a ready pod resolvable in this pod, like DNS."""
         tee = [*enter(self.process, "--mount"), "tee", "-a", "/etc/hosts"]
         subprocess.run(tee, input=other.host, text=True, stdout=subprocess.DEVNULL, check=True, timeout=30)
 
@@ -70,7 +70,7 @@ class Pod:
 
     @property
     def command(self) -> list[str | Path]:
-        """The command of the first container, in the pod's namespaces and with its environment."""
+        """The command of the first container, in the pod's namespaces and with the container's environment."""
         variables = {variable["name"]: variable.get("value", "") for variable in self.container["env"]}
         env = {**self.image, "HOME": "/root", **variables}
         words = [*self.container.get("command", []), *self.container.get("args", [])]
@@ -154,7 +154,7 @@ def _etc(folder: Path, hosts: str, image: Mapping[str, str]) -> Path:
 def _mounts(
     manifest: Mapping[str, Any], contents: Mapping[str, Mapping[str, str]], folder: Path
 ) -> Iterator[str | Path]:
-    """(source, mount point) for each Secret and ConfigMap that the first container mounts, with its file modes."""
+    """The source and mount point of each Secret and ConfigMap that the first container mounts. Writes their files."""
     volumes = {volume["name"]: volume for volume in manifest["spec"]["volumes"]}
     for mount in manifest["spec"]["containers"][0]["volumeMounts"]:
         volume = volumes[mount["name"]]

@@ -8,7 +8,7 @@ INSTALL = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends"]
 
 
 def find(name: str, package: str = "util-linux") -> str:
-    """The path of a program, which is in this Debian package."""
+    """The path of the program `name`. A missing program is installed from the Debian package `package`."""
     search = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     if path := shutil.which(name, path=search):
         return path

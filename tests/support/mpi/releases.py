@@ -1,6 +1,6 @@
-"""MPI releases. Each lock file has a release, which is installed once into a separate folder.
+"""MPI releases. Each file requirements/mpi-NAME.txt locks a release, which is installed once into a separate folder.
 
-Debian's Open MPI, which many images have, is a further release.
+Debian's Open MPI, which many images have, is an additional release.
 """
 
 import fcntl

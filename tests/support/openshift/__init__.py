@@ -30,7 +30,7 @@ EVERYBODYS: Final = ("restricted-v2",)
 
 
 def project(name: str = "team-a", **labels: str) -> dict[str, Any]:
-    """A namespace like OpenShift creates it."""
+    """A namespace with the labels and annotations of an OpenShift project."""
     labels = {**{f"{PREFIX}{mode}": "restricted" for mode in ("audit", "warn")}, **labels}
     made = namespace(name, **labels)
     made["metadata"]["annotations"] = RESERVED
@@ -61,7 +61,7 @@ def view(may_use: Mapping[str, Iterable[str]] | None = None, *more: Mapping[str,
 def cluster_quota(
     hard: Mapping[str, Any], used: Mapping[str, Any], *, name: str = "q", namespaces: Iterable[str] = ("team-a",)
 ) -> dict[str, Any]:
-    each_uses = {"hard": hard, "used": dict.fromkeys(used, "0")}  # only the total is used
+    each_uses = {"hard": hard, "used": dict.fromkeys(used, "0")}  # the service reads only the total
     within = [{"namespace": each, "status": each_uses} for each in namespaces]
     status = {"total": {"hard": hard, "used": used}, "namespaces": within}
     spec = {"quota": {"hard": hard}, "selector": {"labels": {"matchLabels": {"team": "a"}}}}

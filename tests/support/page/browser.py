@@ -1,4 +1,4 @@
-"""A real headless Chromium, controlled by Playwright. If it is not installed, Debian's packages are unpacked."""
+"""A real headless Chromium, controlled by Playwright. If Chromium is not installed, Debian's packages are unpacked."""
 
 import fcntl
 import importlib.util
@@ -25,7 +25,7 @@ def browser() -> Iterator[Any]:
     installed = next(filter(None, map(shutil.which, INSTALLED)), None)
     path = Path(installed) if installed else _unpacked()
     with sync_playwright() as playwright:
-        # Chromium's sandbox does not work in containers. Without it, Chromium opens only this project's page.
+        # Chromium's sandbox does not work in containers. The tests do not need it: they open only this project's pages.
         started = playwright.chromium.launch(
             executable_path=path, env=_environment(path), args=["--no-sandbox", "--disable-dev-shm-usage"]
         )

@@ -1,4 +1,4 @@
-"""Changes to a generated pod with which it just passes or just fails a check: a function for each check."""
+"""Functions that change a generated pod so that the pod just passes or just fails a check of Pod Security."""
 
 from collections.abc import Callable
 from copy import deepcopy

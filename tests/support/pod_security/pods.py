@@ -36,7 +36,7 @@ def pod(rng: Random) -> Pod:
 
 
 def compliant_pod(rng: Random) -> Pod:
-    """One to four containers. The fields that `restricted` requires are in the pod, in the containers, or in both."""
+    """A pod that `restricted` allows. The required fields are in the pod, in the containers, or in both."""
     spec: Pod = {"containers": [_container(f"c{index}") for index in range(rng.choice((1, 1, 2, 3)))]}
     if rng.random() < 0.4:
         spec["initContainers"] = [_container("init")]
@@ -87,7 +87,7 @@ def made_valid(made: Pod, rng: Random) -> Pod:
 
 
 def _agree_with_annotations(made: Pod) -> None:
-    """Fields must agree with legacy annotations, or be absent."""
+    """Remove fields that may contradict legacy annotations."""
     annotations = made["metadata"]["annotations"]
     if any(key.startswith((SECCOMP, SECCOMP_CONTAINER)) for key in annotations):
         _drop("seccompProfile", made["spec"])

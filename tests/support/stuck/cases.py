@@ -80,7 +80,7 @@ def ended(code: int, reason: str = "Error") -> dict[str, Any]:
 
 
 def failed(log: str, code: int = 1) -> Fails:
-    """A launcher that failed with the recorded log of a real program, in which the job is `train`."""
+    """A launcher that failed. Its log is a recorded log of a real program. In this log, the job's name is `train`."""
     return Fails("Launcher", ended(code), log=(LOGS / f"{log}.log").read_text(), phase="Failed")
 
 
@@ -421,10 +421,10 @@ CASES: Final = (
 )
 
 ABSENT: Final = Case("nobody", "The operator does not run", r"no operator has processed it")
-"""Created after the operator was stopped."""
+"""A job that is created after the operator was stopped."""
 
 HOLDS_THE_QUEUE: Final = Case("first", "", "runs since", queue="small")
-"""Created before the other jobs. It runs."""
+"""A job that runs. It is created before the other jobs."""
 
 
 def queues() -> list[Json]:

@@ -1,6 +1,6 @@
 """Parts of a kubelet that KWOK does not simulate: logs for the API server, and pods that fail.
 
-The API server requests logs from this server, because each node names it as its kubelet.
+The API server requests logs from this server, because the status of each node has this server's address.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/kubelet/server/server.go (`getContainerLogs`)
 """
 

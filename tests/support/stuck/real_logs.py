@@ -1,4 +1,4 @@
-"""Real logs of failed jobs: Open MPI 4 and 5, MPICH, Intel MPI and OpenSSH, run on this machine.
+"""Records logs of failed jobs with the real Open MPI 4 and 5, MPICH, Intel MPI and OpenSSH on this machine.
 
 `python -m tests.support.stuck.real_logs` writes the logs into LOGS. It needs root, because pods are Linux namespaces of
 this machine.
@@ -29,7 +29,7 @@ OPEN_MPI = ("openmpi-4", "openmpi-5")
 HYDRA = ("mpich", "intel")
 ALL = (*OPEN_MPI, *HYDRA)
 ON_WORKER_1 = 'case "$(hostname)" in *-1) {};; esac; sleep 5'
-LOSS_AFTER = 8  # seconds until worker 1 is lost; the ranks have started before
+LOSS_AFTER = 8  # seconds until worker 1 is lost; by then, the ranks have started
 SSHD = "/usr/sbin/sshd -De"
 
 
@@ -53,11 +53,11 @@ class Scenario:
     root: bool = True
     """Whether mpirun may run as root."""
     of_worker: bool = False
-    """Whether `why` reads the workers' logs. When one worker fails, mpirun ends ssh to the other worker."""
+    """Whether the log is from the workers instead of the launcher."""
     of_intel: str = ""
     """The cause in Intel MPI's log, which does not mention ssh."""
     of_hydra: str = ""
-    """The cause in the logs of MPICH and Intel MPI, which kill the other ranks too."""
+    """The cause in the logs of MPICH and Intel MPI, which also kill the other ranks."""
 
     def cause_of(self, release: str) -> str:
         return (
@@ -186,7 +186,7 @@ SCENARIOS = {
 
 
 def record(name: str, release_name: str, sshd: Sshd, folder: Path) -> str:
-    """The log of the launcher, or of worker 1."""
+    """The log of the launcher, or the logs of both workers if `of_worker` is set."""
     scenario, release = SCENARIOS[name], installed(release_name)
     environment = release.environment
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "FI_PROVIDER": "tcp"}

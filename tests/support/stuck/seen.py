@@ -36,7 +36,7 @@ def launcher(*conditions: Json, failed: int = 0, **spec: Any) -> Json:
 
 
 def pod(name: str, *statuses: Json, phase: str = "Running", node: str = "n", **changes: Any) -> Json:
-    """A pod of the job. Without `statuses` it is ready."""
+    """A pod of the job. If `statuses` is empty, a running pod is ready."""
     role = "worker" if "worker" in name else "launcher"
     conditions = changes.pop("conditions", [true("Ready")] if not statuses and phase == "Running" else [])
     inits = changes.pop("inits", [])

@@ -73,7 +73,7 @@ def start_admission(cluster: Cluster) -> None:
 
 
 def admits(cluster: Cluster, queue: str) -> str | None:
-    """The message with which Volcano or the API server rejects a PodGroup for this queue; None if it is admitted."""
+    """The message with which a PodGroup for this queue is rejected, or None if the PodGroup is admitted."""
     spec = {"minMember": 1, **({"queue": queue} if queue else {})}
     group = {
         "apiVersion": f"{GROUP}/v1beta1",

@@ -16,7 +16,7 @@ class Verdict(NamedTuple):
 
 
 class Workloads:
-    """Kueue's verdicts on Workloads, by namespace; none for an undecided Workload. All Workloads are read at once."""
+    """Kueue's verdicts on decided Workloads, by namespace. One request reads the Workloads of all namespaces."""
 
     def __init__(self, api: Client) -> None:
         self._api = api

@@ -115,7 +115,7 @@ def _groups(rng: Random) -> Groups:
 
 
 def _resource_groups(rng: Random, groups: Groups, *, cohort: bool) -> list[Manifest]:
-    """Resource groups with quotas. With `cohort` there may be borrowing and lending limits."""
+    """Resource groups with quotas. If `cohort` is set, some quotas have borrowing and lending limits."""
     return [
         {
             "coveredResources": resources,
@@ -201,7 +201,7 @@ def job(rng: Random, name: str, namespace: str, *, topologies: bool) -> Manifest
         for role in ("Launcher", "Worker"):
             changes[f"{role}.template"]["metadata"]["annotations"] = {**annotations, topology.POD_SET_GROUP: "all"}
     if rng.random() < 0.1:
-        changes["Worker"] = {"template": changes["Worker.template"]}  # without replicas, Kueue assumes one
+        changes["Worker"] = {"template": changes["Worker.template"]}  # without `replicas`, Kueue assumes one worker
         del changes["Worker.replicas"], changes["Worker.template"]
     return changed(changes)
 

@@ -52,7 +52,7 @@ class Mutant(NamedTuple):
 
 
 class Schema:
-    """The schemas of the API by name. It resolves references."""
+    """The schemas of the API by name, with references resolved."""
 
     def __init__(self, document: Json) -> None:
         self._schemas = document["components"]["schemas"]
@@ -61,7 +61,7 @@ class Schema:
         return self.resolved({"$ref": f"#/components/schemas/{name}"})
 
     def resolved(self, schema: Json) -> Json:
-        """The schema without references. Its field `name` has the name of the schema that was referenced."""
+        """The schema without references. The field `name` of the result is the name of the referenced schema."""
         while True:
             inner = [schema, *schema.get("allOf", ())]
             reference = next((part["$ref"] for part in inner if "$ref" in part), None)

@@ -1,4 +1,4 @@
-"""Random namespaces with ResourceQuotas, whose status does not change."""
+"""Random namespaces with ResourceQuotas. The status of these quotas does not change."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class World:
     common: list[Json] = field(default_factory=lambda: [*RUNTIME_CLASSES, NO_LIMITS, HIGH])
 
     def assessed(self, namespace: str, worker: Json, workers: int = 1) -> Assessment:
-        """The assessment of a job that needs only its workers, no other objects."""
+        """The assessment of a job that has workers and no launcher."""
         made = job({"spec": {}}, worker)
         del made["spec"]["mpiReplicaSpecs"]["Launcher"]
         made["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = workers
@@ -61,7 +61,7 @@ async def make(world: World, api: Client, namespace: str, objects: Iterable[Json
 
 
 def full(namespace: str, resource: str) -> Json:
-    """A quota without free amounts."""
+    """A quota that is used up."""
     status = {"hard": {resource: "2"}, "used": {resource: "2"}}
     spec = {"hard": status["hard"]}
     metadata = {"name": "q", "namespace": namespace}

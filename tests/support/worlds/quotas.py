@@ -16,7 +16,7 @@ COUNTED = {
     "limits.memory": 24 * 2**30,
     "pods": 4,
 }
-"""Resources of quotas for pods, with a large amount for a pod."""
+"""Resources of quotas for pods. Each value is a large amount for a single pod."""
 UNSCOPED = {
     "ephemeral-storage": 16 * 10**9,
     "requests.ephemeral-storage": 16 * 10**9,
@@ -32,7 +32,7 @@ UNSCOPED = {
 ANYWHERE = {
     "requests.nvidia.com/gpu": 10,
     "requests.rdma/hca": 10,
-    "nvidia.com/gpu": 10,  # quotas do not count this
+    "nvidia.com/gpu": 10,  # quotas ignore this resource
     "count/pods": 4,
     "count/services": 3,
     "count/configmaps": 3,
@@ -51,7 +51,7 @@ ATTRIBUTES_CLASSES = (None, "fast", "slow")
 
 
 def resource_quota(rng: Random, namespace: str, name: str) -> Json:
-    """A quota with a status. Sometimes the status differs from the spec, or does not include all objects."""
+    """A quota with a status. Sometimes the limits in the status differ from the spec, or the usage lacks a resource."""
     scopes, selector, resources = _scopes(rng)
     chosen = rng.sample([*resources], k=min(len(resources), rng.choice((1, 2, 4, 8))))
     most = {**COUNTED, **UNSCOPED, **ANYWHERE}

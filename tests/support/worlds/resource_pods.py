@@ -1,4 +1,4 @@
-"""Random pod templates, LimitRanges and RuntimeClasses with similar amounts, and jobs with these templates."""
+"""Random pod templates, LimitRanges and RuntimeClasses with similar amounts of resources, and jobs from templates."""
 
 import json
 from random import Random

@@ -27,7 +27,7 @@ def test_suggested_fix_respects_the_limits_of_rules() -> None:
     assert FITS in advice("rules: {worker-count: {min: 3}}")
 
 
-def test_limits_of_rules_exempted_by_policy_are_ignored() -> None:
+def test_limits_of_rules_are_ignored_if_the_policy_exempts_the_job() -> None:
     both = f"{RULES}\n{EXEMPTION}"
     assert FITS in advice(both)
     assert FITS not in advice(both.replace("team-a", "team-b"))
@@ -37,7 +37,7 @@ def test_limits_of_rules_exempted_by_policy_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("granted", "fits"), [(None, False), ({"worker-count": False}, False), ({"worker-count": True}, True)]
 )
-def test_limits_of_rules_are_ignored_if_the_user_may_have_the_requested_exemption(
+def test_limits_of_rules_are_ignored_if_the_requested_exemption_is_granted(
     granted: dict[str, bool] | None, fits: bool
 ) -> None:
     assert (FITS in advice(RULES, granted=granted, asks=True)) == fits

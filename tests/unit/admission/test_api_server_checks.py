@@ -67,7 +67,7 @@ def test_invalid_label_or_annotation_is_a_warning(changes: dict[str, Any], expec
         {"metadata.labels": {"a": "", "example.com/B": "c"}, "metadata.annotations": {"Example.com/A": "any text"}},
         {"metadata.name": "50-resnet"},  # a valid name but not a DNS label, so the validating hook reports it
         {"metadata.name": "a" * 70},
-        {MEMORY: {"limits": {"memory": "1e1.5"}}},  # has the form of a quantity, but is none
+        {MEMORY: {"limits": {"memory": "1e1.5"}}},  # matches the API server's pattern, but is not a quantity
         {MEMORY: {"limits": {"memory": 16}}},
         {"metadata": {"generateName": "resnet-"}},
     ],

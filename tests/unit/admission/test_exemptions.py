@@ -1,4 +1,4 @@
-"""Exemptions through the validating pipeline: by policy and by annotation."""
+"""Exemptions by policy and by annotation, in the validating pipeline."""
 
 from collections.abc import Mapping
 from datetime import date

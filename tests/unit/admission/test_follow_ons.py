@@ -1,4 +1,4 @@
-"""A violation that follows from another violation comes after it in the reply and is not counted."""
+"""A violation that follows from another violation comes after the other violations in the reply and is not counted."""
 
 import json
 from typing import Any

@@ -167,7 +167,7 @@ def test_ids_of_many_injections_are_not_cut() -> None:
 
 
 @pytest.mark.parametrize("letter", ["é", "日", "😀", "\ud800"])
-def test_length_is_in_bytes_like_in_the_api_server(letter: str) -> None:
+def test_length_is_counted_in_bytes_as_in_the_api_server(letter: str) -> None:
     assert len(shorten(letter * 200).encode()) <= MAX_WARNING_CHARACTERS
     shown = Finding("a-rule", Violation("spec.a", letter * 200, fix="Mend it.")).warning
     assert len(shown.encode()) <= MAX_WARNING_CHARACTERS

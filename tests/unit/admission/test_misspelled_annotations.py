@@ -1,4 +1,4 @@
-"""An ignored annotation is reported if it is similar enough to a known one."""
+"""An annotation without an effect is reported if it is similar to a known annotation."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def cautions(**metadata: dict[str, str]) -> list[str]:
         ("", ""),
     ],
 )
-def test_misspelt_annotation_is_reported(written: str, meant: str) -> None:
+def test_annotation_is_reported_if_it_resembles_a_known_annotation(written: str, meant: str) -> None:
     said = [f"{PREFIX}{written}: has no effect; did you mean {PREFIX}{meant}?"] if meant else []
     assert cautions(annotations={f"{PREFIX}{written}": "x"}) == said
 
