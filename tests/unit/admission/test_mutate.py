@@ -46,7 +46,7 @@ OWNED_WITH_A_LIMIT = {
 @PROPERTY
 @given(jobs())
 @example(OWNED_WITH_A_LIMIT)
-def test_patch_of_generated_jobs(job):
+def test_properties_of_the_patch_hold_for_generated_jobs(job):
     assert readable(json.dumps(job).encode())
     hold(job)
     hold(job, BUSY)
@@ -54,13 +54,13 @@ def test_patch_of_generated_jobs(job):
 
 @PROPERTY
 @given(mangled_jobs())
-def test_patch_of_jobs_with_arbitrary_json_in_some_places(job):
+def test_properties_of_the_patch_hold_for_jobs_with_arbitrary_json_in_some_fields(job):
     hold(job, BUSY)
 
 
 @PROPERTY
 @given(json_values())
-def test_patch_of_arbitrary_json(value):
+def test_properties_of_the_patch_hold_for_arbitrary_json(value):
     hold(value)
     hold({"spec": {"mpiReplicaSpecs": value}})
     hold({"metadata": {"labels": value, "annotations": value}})
@@ -71,7 +71,7 @@ def test_patch_of_arbitrary_json(value):
     [None, True, False, 0, -1, 2**31, 2**64, 0.5, "", "1", [], {}, [None], [{}], ["x"], {"x": None}, {"Launcher": {}}],
     ids=repr,
 )
-def test_patch_of_jobs_with_a_wrong_value_in_each_field(value):
+def test_properties_of_the_patch_hold_for_jobs_with_a_wrong_value_in_any_field(value):
     for _, job in replaced(value):
         hold(job, BUSY)
 
@@ -102,7 +102,7 @@ def test_audit_annotation_names_only_effective_injections():
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_patch_of_examples(path):
+def test_properties_of_the_patch_hold_for_examples(path):
     for document in yaml.load_all(path.read_text()):
         hold(document)
         hold(document, BUSY)
@@ -154,7 +154,7 @@ class TestClaims:
 
     @CLAIMS
     @pytest.mark.parametrize("controller", CONTROLLERS)
-    def test_kueues_account_has_no_special_role_without_kueue(self, metadata, reason, controller):
+    def test_controller_has_no_special_role_without_kueue(self, metadata, reason, controller):
         decision = created_by(controller, mpijob(metadata=metadata), VIEW)
         assert set(decision.authors) == {"created-by", "job-timeout"}
 
@@ -237,7 +237,7 @@ class TestUpdate:
             assert again.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 60
 
     @pytest.mark.parametrize("controller", CONTROLLERS)
-    def test_update_by_a_controller_is_not_changed_with_kueue(self, controller):
+    def test_update_by_a_controller_is_not_changed_if_kueue_is_installed(self, controller):
         created = mutate(mpijob()).document
         again = update(mpijob(), created, controller, view=Snapshot([config()]))
         assert (again.skipped, again.patch) == ("an update by a controller", [])
@@ -249,7 +249,9 @@ class TestUpdate:
 def test_note_of_each_injection_fits_into_a_warning(injection_id):
     example = examples()[injection_id]
     decision = hold(example.job, only(injection_id, **example.settings), view=example.view)
-    assert set(decision.authors) == {injection_id}, "the injection must change the EXAMPLE in its test file"
+    assert set(decision.authors) == {injection_id}, (
+        "the test file of each injection needs an EXAMPLE that the injection changes"
+    )
     assert bool(decision.notes) is not injections.REGISTRY[injection_id].quiet
     assert decision.warnings == decision.notes, "the note of an example is never cut"
     assert all(note.startswith(f"{injection_id}: ") for note in decision.notes)
@@ -302,7 +304,7 @@ def test_object_that_does_not_fit_an_injection_gets_no_patch():
 
 @pytest.mark.parametrize("field", ["uid", "deletionTimestamp", "labels", "annotations", "ownerReferences"])
 def test_null_in_the_metadata_is_treated_as_missing(field: str) -> None:
-    """With server-side apply the webhook gets the null, which the API server replaces afterwards."""
+    """In a server-side apply, the webhook gets the null. The API server replaces it afterwards."""
     job = mpijob()
     job["metadata"][field] = None
     decision = mutate(job)

@@ -56,7 +56,7 @@ def limits_to(name: str, *fields: str) -> tuple[str, str]:
         ("1500m", "1500m", ("limits", "requests")),
     ],
 )
-def test_resource_out_of_bounds_without_overcommit_is_reported_once(
+def test_resource_that_is_out_of_bounds_and_cannot_be_overcommitted_is_reported_once(
     name: str, request_: int | str, limit: int | str, fields: tuple[str, ...]
 ) -> None:
     resources = {"requests": {"cpu": "1", name: request_}, "limits": {"cpu": "1", name: limit}}
@@ -64,7 +64,7 @@ def test_resource_out_of_bounds_without_overcommit_is_reported_once(
 
 
 @pytest.mark.parametrize("name", [GPU, FPGA])
-def test_defaulted_limit_is_reported_once(name: str) -> None:
+def test_request_above_a_default_limit_is_reported_once(name: str) -> None:
     resources = {"requests": {"cpu": "1", name: 2}, "limits": {"cpu": "1"}}
     assert refused(resources, {name: "1"}) == [limits_to(name, "requests")]
     assert refused({"requests": {"cpu": "1", name: 1}, "limits": {"cpu": "1"}}, {name: "1"}) == []
@@ -76,7 +76,7 @@ def test_second_type_of_accelerator_is_also_reported() -> None:
     assert [rule for rule, _ in refused(resources, {GPU: "1"})] == ["gpus", "limit-range"]
 
 
-def test_other_pairs_are_also_reported() -> None:
+def test_fault_in_the_pair_of_another_resource_is_also_reported() -> None:
     resources = {"requests": {"cpu": "16", "memory": "2Gi"}, "limits": {"cpu": "8", "memory": "1Gi"}}
     assert refused(resources, {"cpu": "4"}) == [BOTH, ("pod-template", "Set it to 1Gi or less, or raise the limit.")]
 

@@ -1,4 +1,4 @@
-"""A job skips the injections in its annotation if the policy allows it."""
+"""If the policy allows it, a job skips the injections that its annotation names."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_named_injection_is_skipped(text):
     assert cautions(text) == []
 
 
-def test_all_injections_are_skipped():
+def test_all_skippable_injections_are_skipped():
     decision = hold(skipping(",".join(injections.REGISTRY)))
     assert set(decision.authors) == {"created-by", "job-timeout"}
 
@@ -52,13 +52,13 @@ def test_unknown_injection_is_reported(text, shown):
     assert cautions(text) == [f"no injection is called {shown}"]
 
 
-def test_rule_in_the_annotation_for_injections_is_reported():
+def test_rule_in_the_list_of_injections_to_skip_is_reported():
     caution = '"worker-count" is a rule; use the annotation training.openshift.io/exempt'
     assert cautions("worker-count, isto") == [caution, 'no injection is called "isto"; did you mean istio?']
 
 
 @pytest.mark.parametrize("required", ["deny", "warn", "audit"])
-def test_required_injection_cannot_be_skipped_and_is_reported(required):
+def test_attempt_to_skip_a_required_injection_fails_and_is_reported(required):
     policy = policy_of({"istio": {"required": required}, "labels": {"required": required}})
     decision = hold(skipping("istio,api-access,labels"), policy)
     assert {"istio", "labels"} <= set(decision.authors)

@@ -1,4 +1,4 @@
-"""Pod Security through both pipelines: injection, verdict, warnings, audit annotations."""
+"""Pod Security of a job that passes the mutating and the validating pipeline."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ FIELD = "spec.mpiReplicaSpecs[Worker].template.spec.volumes[0].hostPath"
 
 
 def submitted(job: Any, view: Snapshot) -> Decision:
-    """The verdict on a job after the injections."""
+    """Return the verdict on the job with its injections."""
     mutated = pipelines.mutate(request(job), policy=pipelines.load_policy(None), view=view).document
     return decide(mutated, view=view)
 
@@ -31,7 +31,7 @@ def ids(decision: Decision) -> dict[str, list[str]]:
 def test_job_without_a_security_context_is_admitted_to_a_restricted_namespace() -> None:
     decision = submitted(GOOD, labelled(enforce="restricted"))
     assert decision.denied == []
-    # The service does not know whether the image can run as another user than root.
+    # The service does not know whether the image can run as a user other than root.
     assert decision.warnings == [
         'spec.sshAuthMountPath: "/root/.ssh" is for root, but this namespace starts nothing as root [ssh-paths]'
     ]
@@ -69,7 +69,7 @@ def test_violation_of_the_audit_level_is_only_in_the_audit_log() -> None:
     }
 
 
-def test_verdict_is_not_stricter_than_the_action_of_the_rule_or_the_mode_of_the_policy() -> None:
+def test_action_of_the_rule_and_mode_of_the_policy_limit_the_verdict() -> None:
     view = labelled(enforce="baseline")
     for policy, expected in (
         ("", {"denied": [FIELD]}),

@@ -23,7 +23,7 @@ PROPOSING = ("must be a list: ", "must be a mapping: ", "must be a label selecto
 MISTAKE = re.compile("«(.*?)→(.*?)»", re.DOTALL)
 
 TEAM_A = "{matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [team-a]}]}"
-# Each item has a policy without its header, and the whole message. «wrong→right» marks the mistake and its fix.
+# Each item is a policy without its header, and the expected message. «wrong→right» marks the mistake and its fix.
 BELOW_HEADER = [
     (
         "rules:\n  images:\n    allowedRegistries: «registry.example.com/ml→[registry.example.com/ml]»",
@@ -145,13 +145,13 @@ def test_policy_with_a_mistake_is_rejected_and_the_suggested_fix_is_admitted(
     (tmp_path / "p.yaml").write_text(wrong)
     assert message in CliRunner().invoke(main, ["policy", "validate", str(tmp_path / "p.yaml")]).stdout
     assert answer(right) == ""
-    # If the message suggests YAML, the right text in the table contains it.
+    # If the message suggests YAML, the right text in the table contains this YAML.
     proposed = next((found for lead in PROPOSING if (found := message.partition(lead)[2])), "")
     if proposed:
         assert proposed.partition(" (it is")[0] in right
         assert yaml.load_all(right)
 
 
-def test_document_under_a_wrong_key_is_rejected_with_the_right_key() -> None:
+def test_rejection_of_a_document_under_a_wrong_key_names_the_right_key() -> None:
     missing = "is missing: it belongs under the key policy.yaml of data; rename the key policy.yml"
     assert answer(HEADER, "policy.yml") == f'policy "p" was rejected:\nthe document: {missing}'

@@ -40,13 +40,13 @@ def most_gpus(policies: PolicySet | None) -> object:
     return policies.for_namespace(ABSENT).document.settings_of_rule("gpus").model_dump()["max"]
 
 
-def test_valid_policy_is_admitted_with_its_impact() -> None:
+def test_verdict_on_a_valid_policy_has_the_policies_after_the_change() -> None:
     result = verdict("rules: {gpus: {max: 3}}", layer("p", "rules: {gpus: {max: 2}}"))
     assert result.response == review.AdmissionResponse(uid="u", allowed=True)
     assert most_gpus(result.after) == 3
 
 
-def test_invalid_policy_is_rejected_with_field_values_and_line() -> None:
+def test_rejection_of_an_invalid_policy_names_field_value_and_line() -> None:
     result = verdict("mode: loud\nrules:\n  gpus: {max: many}")
     assert result.after is None
     response = result.response
@@ -66,7 +66,7 @@ def test_invalid_policy_is_rejected_with_field_values_and_line() -> None:
 
 @pytest.mark.parametrize("text", ["".join(f"k{i}: 1\n" for i in range(900)), "rules: " + "[" * 1000])
 def test_rejected_policy_is_freed_immediately(text: str) -> None:
-    """In a reference cycle, Python would keep the document in memory for minutes."""
+    """If the document were part of a reference cycle, Python would keep it in memory for minutes."""
     verdict(text)
     gc.collect()
     gc.disable()
@@ -78,7 +78,7 @@ def test_rejected_policy_is_freed_immediately(text: str) -> None:
 
 
 @pytest.mark.parametrize("new", [configmap("p", None), {**configmap("p", None), "data": {"policy.yml": HEADER}}])
-def test_policy_without_its_key_is_rejected(new: dict[str, Any]) -> None:
+def test_policy_configmap_without_the_policy_key_is_rejected(new: dict[str, Any]) -> None:
     response = judged(sent(new)).response
     assert response.status is not None
     assert "the document: is missing: it belongs under the key policy.yaml of data" in response.status.message
@@ -91,7 +91,7 @@ def test_unrelated_configmap_is_admitted() -> None:
 
 
 @pytest.mark.parametrize("label", ["True", "yes", "false"])
-def test_label_with_a_different_value_is_reported(label: str) -> None:
+def test_policy_label_with_a_value_other_than_true_is_reported(label: str) -> None:
     expected = f'this is not a policy: the label training.openshift.io/mpijob-policy is "{label}". Set it to "true".'
     result = judged(sent(configmap("p", "[", label=label)))
     assert (result.response.allowed, result.response.warnings) == (True, [expected])
@@ -137,12 +137,12 @@ def test_admitted_policy_gets_warnings(text: str, warning: str) -> None:
     assert verdict(text, layer("other", "rules: {gpus: {max: 8}}")).response.warnings == [warning]
 
 
-def test_documents_that_never_share_a_namespace_are_not_compared() -> None:
+def test_policies_that_never_share_a_namespace_are_not_compared() -> None:
     base = layer("base", "namespaces: {matchLabels: {tier: a}}\nrules: {gpus: {max: 8}}")
     assert verdict("namespaces: {matchLabels: {tier: b}}\nrules: {gpus: {max: 4}}", base).response.warnings == []
 
 
-def test_missing_namespaces_are_not_reported_if_namespaces_are_unknown() -> None:
+def test_missing_namespaces_are_not_reported_if_the_namespaces_of_the_cluster_are_unknown() -> None:
     text = "namespaces: {matchLabels: {tier: c}}\nexemptions: [{rules: [gpus], namespaces: [z], reason: r}]"
     assert verdict(text, namespaces=None).response.warnings == []
 

@@ -26,14 +26,14 @@ FILE = {"key": "A", "path": "env", "volumeName": "files"}
 
 
 def denied(stored: Json, new: Json, rules: str = "", view: ClusterView | None = None) -> list[str]:
-    """The rules that reject the update. The stored job must be one that would be rejected as a new job."""
+    """The rules that reject the update. The stored job must violate at least one rule."""
     policy = f"rules: {{{rules}}}"
     assert decide(stored, policy, view=view).denied
     return [finding.rule for finding in decide(new, policy, view=view, old=stored).denied]
 
 
 def step(change: str, before: Any, after: Any, **more: Any) -> tuple[Json, Json]:
-    """The good job twice: with the value `before` and with the value `after` in the field `change`."""
+    """Return two jobs: the field `change` is `before` in the first job and `after` in the second job."""
     return changed({**more, change: before}), changed({**more, change: after})
 
 
@@ -122,7 +122,7 @@ class TestNames:
         assert denied(stored, changed({f"{WORKER}.volumes": [{"name": "new", "emptyDir": {}}, bad]}), REGISTRY) == []
         assert denied(stored, changed({f"{WORKER}.volumes": [bad, {**bad, "name": "new"}]}), REGISTRY) == ["images"]
 
-    def test_image_that_differs_in_the_truncated_part_is_different(self) -> None:
+    def test_images_that_differ_only_in_the_part_that_messages_cut_are_different(self) -> None:
         long = f"evil.example.com/{'a' * 90}"
         for rules in (REGISTRY, "images: {requireDigest: true}", "images: {refuseLatest: true}"):
             stored = containers(("main", f"{long}/old"))
@@ -130,7 +130,7 @@ class TestNames:
             assert denied(stored, containers(("main", f"{long}/new")), rules) == ["images"]
 
     def test_different_tag_is_admitted_where_digests_are_required(self) -> None:
-        """The policy is newer than the job."""
+        """The policy was added after the job was created."""
         rules = "images: {requireDigest: true}"
         stored = containers(("main", "registry.example.com/a:1"))
         for image, name in (("registry.example.com/a:2", "main"), ("registry.example.com/a:1", "trainer")):
@@ -151,8 +151,8 @@ class TestNames:
             {f"{FIRST}.env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE}}]},
         ],
     )
-    def test_renamed_container_keeps_its_violation(self, fault: Json) -> None:
-        """The fault is older than the rule."""
+    def test_renamed_container_is_admitted_with_its_old_violation(self, fault: Json) -> None:
+        """The job was created before the rule existed."""
         stored = changed(fault)
         renamed = changed({f"{FIRST}.name": "trainer"}, stored)
         assert denied(stored, renamed) == []
@@ -182,7 +182,7 @@ ADDS_TWO = context(capabilities={"add": ["SYS_ADMIN", "NET_ADMIN"]})
 
 
 class TestPodSecurity:
-    """The namespace enforces a level. It did not enforce the level when the job was created."""
+    """The namespace enforces a level that it did not enforce when the job was created."""
 
     VIEW = labelled(enforce="restricted")
 
@@ -239,7 +239,7 @@ class TestPodSecurity:
 
 
 def test_uncertain_violation_is_rejected_when_it_becomes_certain() -> None:
-    """The pods of a suspended job are created later, so a name in use matters only when the job resumes."""
+    """The violation is uncertain while the job is suspended, because the pod of the same name may be gone later."""
     owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "x", "uid": "x", "controller": True}
     labels = {"training.kubeflow.org/job-name": "x"}
     metadata = {"name": "train-worker-0", "namespace": "team-a", "labels": labels, "ownerReferences": [owner]}
@@ -256,7 +256,7 @@ def test_uncertain_violation_is_rejected_when_it_becomes_certain() -> None:
         ({"maxLimitRequestRatio": {"cpu": "2"}}, "64", "32"),
     ],
 )
-def test_amount_closer_to_a_limit_range_is_admitted(bound: Json, worse: str, better: str) -> None:
+def test_amount_that_moves_closer_to_the_limit_range_is_admitted(bound: Json, worse: str, better: str) -> None:
     view = Snapshot([limit_range("a", {"type": "Container", **bound})])
 
     def job(amount: str) -> Json:
@@ -299,7 +299,7 @@ def test_resuming_is_rejected_if_the_service_account_gives_a_token() -> None:
     resumed = changed({"spec.runPolicy.suspend": False}, suspended)
     rules, view = "api-access: {action: deny}", Snapshot([service_account("default", token=True)])
     assert denied(suspended, resumed, rules, view) == ["api-access"] * 2
-    assert denied(suspended, resumed, rules) == [], "no update is rejected because of an account that cannot be read"
+    assert denied(suspended, resumed, rules) == [], "an account that cannot be read causes no rejection"
     chosen = changed({f"{role}.template.spec.automountServiceAccountToken": True for role in ("Launcher", "Worker")})
     stored = changed({"spec.runPolicy.suspend": True}, chosen)
     assert denied(stored, changed({"spec.runPolicy.suspend": False}, stored), rules, view) == [], "the fault is not new"

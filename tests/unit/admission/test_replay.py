@@ -64,7 +64,7 @@ def test_replay_reports_changed_verdicts(before: str, after: str, summary: str) 
         ),
     ],
 )
-def test_replay_reports_new_injections(before: str, after: str, summary: str) -> None:
+def test_replay_reports_changed_injections(before: str, after: str, summary: str) -> None:
     assert replay(before, after, jobs(3, 4)).injections_summary() == summary
 
 

@@ -34,7 +34,7 @@ def violations(job, policy, old=None):
 
 
 @pytest.mark.parametrize("action", ["deny", "warn", "audit"])
-def test_required_value_removed_by_another_webhook_is_missing(action):
+def test_required_value_removed_by_another_webhook_is_reported_as_missing(action):
     policy = requiring(action)
     job = mutate(mpijob(), policy).document
     assert violations(job, policy) == {}
@@ -61,7 +61,7 @@ def test_user_value_satisfies_a_required_injection():
     assert violations(with_limits(), requiring()) == {}
 
 
-def test_several_missing_fields_are_one_message():
+def test_several_missing_fields_are_reported_in_one_message():
     (text,) = violations(mpijob(), policy_of({"api-access": {"required": "deny"}}))["deny"]
     assert text == (
         "spec.mpiReplicaSpecs[Launcher].template.spec.automountServiceAccountToken: "
@@ -70,20 +70,20 @@ def test_several_missing_fields_are_one_message():
     )
 
 
-def test_mode_is_a_maximum_for_the_action():
+def test_mode_of_the_policy_limits_the_action():
     document = requiring().document.model_copy(update={"mode": "warn"})
     policy = Policy(document, (), requiring().injections)
     assert list(violations(mpijob(), policy)) == ["warn"]
 
 
-def test_update_that_makes_nothing_worse_is_admitted():
+def test_update_that_does_not_remove_a_required_value_is_admitted():
     policy = requiring()
     good = mutate(mpijob(), policy).document
     bad = copy.deepcopy(good)
     del bad["spec"]["runPolicy"]["activeDeadlineSeconds"]
     assert list(violations(bad, policy, old=good)) == ["deny"]
     bad["metadata"]["labels"]["a"] = "b"
-    assert violations(bad, policy, old=mpijob()) == {}, "a job from before the policy"
+    assert violations(bad, policy, old=mpijob()) == {}, "the stored job lacks the required value too"
 
 
 def test_forged_list_of_injections_is_ignored():
@@ -103,7 +103,7 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize("metadata", CLAIMS)
-def test_job_with_a_claimed_controller_needs_required_injections(metadata):
+def test_job_that_claims_a_controller_needs_required_injections(metadata):
     (text,) = violations(mpijob(metadata=metadata), requiring())["deny"]
     assert "Nothing is injected into a job that is " in text
     assert ": write it into the job, or ask your administrator to exempt the user who creates such jobs" in text
@@ -133,7 +133,7 @@ def test_update_is_admitted_if_the_stored_job_also_lacks_the_required_value():
 
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
-def test_injected_value_is_not_reported_missing(injection_id):
+def test_injected_value_is_not_reported_as_missing(injection_id):
     policy = policy_of({entry: {"required": "deny"} for entry in injections.REGISTRY})
     assert violations(mutate(mpijob(), policy).document, policy) == {}
 
@@ -156,5 +156,5 @@ def test_injection_that_does_not_fit_the_object_is_not_reported():
         (("spec", "containers", 0, "env"), "spec.containers[0].env"),
     ],
 )
-def test_fields_are_written_like_in_other_messages(path, shown):
+def test_patch_path_is_shown_as_a_field_path(path, shown):
     assert field(path) == shown

@@ -1,4 +1,4 @@
-"""A stored job is judged as if it were created now. The resources that it uses already are not counted twice."""
+"""A stored job is judged as if it were created now. The resources that it already uses are not counted twice."""
 
 import json
 from datetime import date

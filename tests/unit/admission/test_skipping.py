@@ -1,4 +1,4 @@
-"""Updates by controllers: only the usual changes by Kueue and Kubernetes skip the rules."""
+"""Only the usual updates by the controllers of Kueue and Kubernetes skip the rules."""
 
 from typing import Any
 
@@ -69,12 +69,12 @@ def test_each_usual_change_by_kueue_skips_the_rules(field: str) -> None:
     ],
 )
 @pytest.mark.parametrize("more", [{}, STARTS])
-def test_other_change_by_kueue_is_judged(changes: Json, more: Json) -> None:
+def test_unusual_change_by_a_controller_is_judged(changes: Json, more: Json) -> None:
     for username in (KUEUE, COLLECTOR):
         assert update({**more, **changes}, username=username).skipped == ""
 
 
-def test_violation_in_another_change_by_kueue_is_rejected() -> None:
+def test_violation_in_an_unusual_change_by_kueue_is_rejected() -> None:
     changes = {**STARTS, "Worker.template.spec.containers.0.image": "evil.example.com/miner:1"}
     assert [each.rule for each in update(changes).denied] == ["images"]
 
@@ -86,7 +86,7 @@ def test_kueues_account_has_no_special_role_if_kueue_is_not_installed() -> None:
 
 @pytest.mark.parametrize("username", [KUEUE, COLLECTOR])
 @pytest.mark.parametrize("view", [WITH_KUEUE, NothingKnown()], ids=["Kueue", "no Kueue"])
-def test_update_of_metadata_and_status_is_admitted(username: str, view: ClusterView) -> None:
+def test_controllers_update_of_metadata_or_status_is_admitted(username: str, view: ClusterView) -> None:
     for changes in ({"metadata.labels": {"a": "b"}}, {"metadata.finalizers": ["x/y"]}, {"status": {"conditions": []}}):
         decision = update(changes, username=username, view=view)
         assert decision.allowed
@@ -94,13 +94,13 @@ def test_update_of_metadata_and_status_is_admitted(username: str, view: ClusterV
 
 
 @pytest.mark.parametrize("spec", [None, [], {"mpiReplicaSpecs": {"Worker": None}}, {"mpiReplicaSpecs": 3}])
-def test_unexpected_shapes_do_not_fail(spec: Any) -> None:
+def test_unexpected_spec_raises_no_error(spec: Any) -> None:
     stored = {**STORED, "spec": spec}
     decide(STORED, POLICY, view=WITH_KUEUE, old=stored, username=KUEUE)
     decide(stored, POLICY, view=WITH_KUEUE, old=STORED, username=KUEUE)
 
 
-def test_required_value_removed_by_a_controller_is_missing() -> None:
+def test_required_value_removed_by_a_controller_is_reported() -> None:
     policy = "injections: {api-access: {required: deny}}"
     stored = changed(NO_TOKEN)
     new = changed({"Worker.template.spec.automountServiceAccountToken": REMOVE}, stored)

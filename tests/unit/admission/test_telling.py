@@ -64,7 +64,7 @@ def test_policy_sets_the_form_of_warnings(how, expected):
         ("none", []),
     ],
 )
-def test_hint_is_reported_with_other_injections(how, expected):
+def test_hint_is_reported_together_with_injections(how, expected):
     assert warnings(saying("a", "did this"), saying("b", HINT, adds=False), how=how) == expected
 
 
@@ -73,13 +73,13 @@ def test_no_warning_if_nothing_was_injected():
     assert warnings(saying("e", HINT, adds=False)) == []
 
 
-def test_line_of_injections_is_dropped_first():
+def test_line_of_injections_is_the_first_warning_to_be_dropped():
     cautions = [Caution(f"no {number}") for number in range(MAX_WARNINGS)]
     expected = warnings(saying("a", *cautions))
     assert expected == [*(f"a: no {number}" for number in range(MAX_WARNINGS - 1)), "... and 2 more warnings"]
 
 
-def test_findings_are_before_injections():
+def test_warnings_of_rules_precede_warnings_of_injections():
     decision = Decision(told={"a": ["did this", Caution("not that")]}, authors=["a"], injection_warnings="each")
     decision.add(Finding("slots", Violation("spec.slotsPerWorker", "is bad", fix="Mend it.")), Action.WARN)
     assert decision.warnings == ["spec.slotsPerWorker: is bad. Mend it. [slots]", "a: not that", "a: did this"]
@@ -115,7 +115,7 @@ def test_worst_caution_is_first():
     assert decision.warnings == ["launcher-resources: hint", "rdma: none", "istio: style"]
 
 
-def test_each_call_of_the_webhook_reports_its_injections():
+def test_each_call_of_the_webhook_reports_only_the_injections_of_that_call():
     first = mutated(mpijob(), DEFAULTS)
     assert [line for line in first.warnings if line.startswith("injected: ")]
     other = copy.deepcopy(first.document)

@@ -77,7 +77,7 @@ CREATOR = {"training.openshift.io/created-by": "alice"}
 OWN_LIMIT = "Worker.template.spec.activeDeadlineSeconds"
 
 
-def test_too_expensive_job_gets_only_required_injections() -> None:
+def test_too_expensive_job_gets_only_the_injections_that_it_cannot_skip() -> None:
     job = changed({"metadata.annotations": {"training.openshift.io/skip": "job-timeout"}})
     decision = too_expensive.injection(request(job), DEFAULTS, NothingKnown())
     limits = ["/spec/runPolicy", "/spec/mpiReplicaSpecs/Worker/template/spec"]

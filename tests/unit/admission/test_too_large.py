@@ -18,7 +18,7 @@ EXEMPT = 'exemptions: [{rules: ["*"], users: [alice], reason: because}]\n'
 
 
 def with_text(length: int, **metadata: Any) -> dict[str, Any]:
-    """A job with a long script, and with one fault for another rule."""
+    """Return a job with a long argument, and with an image that the rule `images` rejects."""
     changes = {"Worker.template.spec.containers.0.args": ["x" * length], "metadata.annotations": metadata}
     return changed({**changes, "Worker.template.spec.containers.0.image": "not an image"})
 
@@ -35,7 +35,7 @@ def rules(decision: Decision) -> set[str]:
     return {finding.rule for finding in [*decision.denied, *decision.warned, *decision.audited]}
 
 
-def test_job_larger_than_the_policy_allows_is_rejected_with_other_violations() -> None:
+def test_rejection_of_a_job_larger_than_the_policy_allows_lists_other_violations_too() -> None:
     decision = decide(with_text(1024 * 1024))
     assert rules(decision) >= {"job-size", "images"}
     assert mutate(with_text(1024 * 1024)).patch != []

@@ -75,11 +75,11 @@ RDMA = {"resource": "rdma/ib", "perPod": 1}
 WISHES: dict[str, tuple[str, dict[str, Any], Any, Any, str]] = {
     # the injection, its settings, the old file, the new file, the value that must not be restored
     "a service account": ("api-access", {}, job(), job(serviceAccountName="ci"), "Worker/template/spec/automount"),
-    "the mesh": ("istio", {}, job(), IN_MESH, "Worker/template/metadata"),
-    "no end": ("job-timeout", {}, job(), job({"timeout-action": "notify-only"}), "runPolicy"),
+    "a requested sidecar": ("istio", {}, job(), IN_MESH, "Worker/template/metadata"),
+    "a timeout that only notifies": ("job-timeout", {}, job(), job({"timeout-action": "notify-only"}), "runPolicy"),
     "no RDMA": ("rdma", RDMA, job({"rdma": "true"}), job({"rdma": "false"}), "rdma"),
-    "own memory": ("shared-memory", {}, job(), OWN_SHM, "olume"),
-    "more devices": (
+    "an own volume for shared memory": ("shared-memory", {}, job(), OWN_SHM, "olume"),
+    "own RDMA devices": (
         "rdma",
         RDMA,
         job({"rdma": "true"}),
@@ -97,7 +97,7 @@ WISHES: dict[str, tuple[str, dict[str, Any], Any, Any, str]] = {
 
 
 @pytest.mark.parametrize("wish", list(WISHES))
-def test_setting_in_the_new_file_takes_precedence(wish):
+def test_setting_in_the_new_file_takes_precedence_over_an_injected_value(wish):
     injection_id, settings, before, after, gone = WISHES[wish]
     outcomes = replaced(before, after, only(injection_id, **settings))
     same, again = ([each for each in operations_of(one) if gone in f"{each[0]} {each[1]}"] for one in outcomes)
@@ -119,12 +119,18 @@ PRTE = [
 MPICH = job()
 MPICH["spec"]["mpiImplementation"] = "MPICH"
 OTHERS: dict[str, tuple[str, Any, Any, tuple[Any, ...], Any]] = {
-    # the injection, the old file, the new file, the path and value that it injects now
+    # the injection, the old file, the new file, the path and the value that the injection writes for the new file
     "timeout": ("job-timeout", job({"timeout": "24h"}), job({"timeout": "72h"}), DEADLINE, 259200),
     "debugging": ("clean-pod-policy", job(), job({"debug-mode": "true"}), (*RUN_POLICY, "cleanPodPolicy"), "None"),
     "another GPU": ("gpu-nodes", job({"gpu-product": "A100"}), job({"gpu-product": "H100"}), TERMS, H100),
-    "own arguments": ("mpi-env", job(), OWN_ARGS, ENV, [OWN_ARGUMENT, *PRTE]),
-    "another MPI": ("mpi-env", job(), MPICH, ENV, [{"name": "HYDRA_LAUNCHER_EXTRA_ARGS", "value": ATTEMPTS}]),
+    "own arguments for ssh": ("mpi-env", job(), OWN_ARGS, ENV, [OWN_ARGUMENT, *PRTE]),
+    "another MPI implementation": (
+        "mpi-env",
+        job(),
+        MPICH,
+        ENV,
+        [{"name": "HYDRA_LAUNCHER_EXTRA_ARGS", "value": ATTEMPTS}],
+    ),
 }
 
 
@@ -255,7 +261,7 @@ def test_value_that_no_injection_writes_is_not_restored(name: str, applied: bool
     assert again["metadata"].get(path[-1]) is None or path[0] != "metadata" or path[-1] == "annotations"
 
 
-def test_annotation_does_not_affect_restoring() -> None:
+def test_forged_list_of_injections_does_not_affect_an_update() -> None:
     stored = mutate(job(), DEFAULTS, view=KNOWN).document
     for forged in ("", "rdma,hostPath", '{"job-timeout": ["/spec/runPolicy/activeDeadlineSeconds 00000000"]}', None):
         annotations = {key: value for key, value in stored["metadata"]["annotations"].items() if key != INJECTED}
@@ -265,7 +271,7 @@ def test_annotation_does_not_affect_restoring() -> None:
         new = copy.deepcopy(stored)
         new["metadata"]["annotations"] = {key: value for key, value in annotations.items() if key != INJECTED}
         again = update(new, stored, DEFAULTS)
-        assert again.patch == [], "a value that the user has taken out stays out"
+        assert again.patch == [], "the list of injections that the user removed stays removed"
 
 
 TAKEN_OUT = {
@@ -279,7 +285,7 @@ TAKEN_OUT = {
 
 
 @pytest.mark.parametrize("case", list(TAKEN_OUT))
-def test_value_removed_by_the_user_is_not_restored(case: str) -> None:
+def test_value_removed_by_an_edit_is_not_restored(case: str) -> None:
     manager, from_the_cluster, comes_back = TAKEN_OUT[case]
     policy = policy_of({"worker-readiness": {"enabled": True, "port": 2222}})
     created = mutate(job(), policy, view=KNOWN).document
@@ -321,8 +327,8 @@ FILES = {
 
 @pytest.mark.parametrize("case", list(FILES))
 @pytest.mark.parametrize("injection_id", list(WIDE))
-def test_common_value_is_restored_when_the_same_file_is_applied(injection_id: str, case: str) -> None:
-    """The policy has changed since the job was created. Such a value may also come from the user."""
+def test_value_of_an_older_policy_is_restored_only_if_the_same_file_is_applied(injection_id: str, case: str) -> None:
+    """The new policy does not inject the value, so the value may also come from the user."""
     before, now, manager, comes_back = FILES[case]
     field, settings = WIDE[injection_id]
     stored, new = mutate(job(), only(injection_id, **settings), view=KNOWN).document, job()
@@ -368,7 +374,7 @@ def test_debug_mode_of_a_running_job_keeps_its_workers_and_their_limit() -> None
     assert spec["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["activeDeadlineSeconds"] == 7 * 86400
 
 
-def test_time_limit_is_restored_without_a_default() -> None:
+def test_time_limit_is_restored_if_the_policy_has_no_default() -> None:
     policy = only("job-timeout", default=None)
     stored = mutate(job({"timeout": "24h"}), policy, view=KNOWN).document
     assert at(update(job(), stored, policy).document, DEADLINE) == 86400

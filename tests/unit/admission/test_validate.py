@@ -1,4 +1,4 @@
-"""The validating pipeline: actions, updates, controllers, wrong shapes, deadlines and replies."""
+"""The validating pipeline: actions, updates, controllers, values of a wrong type, and replies."""
 
 import json
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ def test_every_violation_is_in_one_reply() -> None:
     assert decision.warnings == [f"{warning} Set it to 30 or more. [retention]"]
 
 
-def test_reply_has_causes_for_programs() -> None:
+def test_rejection_has_causes_that_programs_can_read() -> None:
     reply = json.loads(review.encode(decide(changed({"Worker.replicas": 1})).response("the-uid")))
     assert reply["apiVersion"] == "admission.k8s.io/v1"
     assert reply["kind"] == "AdmissionReview"
@@ -116,7 +116,7 @@ def test_policy_decides_about_jobs_without_workers() -> None:
     assert (decision.denied, decision.warnings) == ([], [])
 
 
-def test_advice_never_denies() -> None:
+def test_advisory_violation_never_rejects_a_job() -> None:
     decision = decide(changed({"Worker.template.spec.hostname": "h"}))
     assert decision.allowed
     path = "spec.mpiReplicaSpecs[Worker].template.spec.hostname"
@@ -160,7 +160,7 @@ class TestUpdate:
         user = "system:serviceaccount:kueue-system:kueue-controller-manager"
         assert not decide(changed({"Worker.replicas": 1}), username=user).allowed
 
-    def test_policy_lists_the_controllers(self) -> None:
+    def test_update_by_a_controller_listed_in_the_policy_is_admitted(self) -> None:
         policy, view = "controllers: [bob]", Snapshot([config()])
         job = changed({"metadata.annotations": {TIMEOUT: "x"}}, self.OLD)
         assert decide(job, old=self.OLD, username="bob", policy=policy, view=view).allowed
@@ -186,7 +186,7 @@ class TestUpdate:
         ({"spec.slotsPerWorker": 2**40}, "spec.slotsPerWorker: must be a whole number of 2147483647 or less"),
     ],
 )
-def test_wrong_shape_is_rejected_with_its_path(changes: dict[str, Any], message: str) -> None:
+def test_value_of_a_wrong_type_is_rejected_with_its_path(changes: dict[str, Any], message: str) -> None:
     decision = decide(changed(changes))
     assert [f"{f.violation.path}: {f.violation.message}" for f in decision.denied] == [message]
     assert decision.message.startswith('MPIJob "train" was rejected: 1 problem\n1. spec.')
@@ -205,7 +205,7 @@ def test_rules_do_not_change_the_request() -> None:
 
 
 @pytest.mark.parametrize(("review_of", "uid"), [("v1", "u"), ("v1beta1", "u"), ("v1", "")])
-def test_error_of_an_invalid_review_has_its_uid(review_of: str, uid: str) -> None:
+def test_error_for_an_invalid_review_contains_the_uid_of_the_review(review_of: str, uid: str) -> None:
     data = f'{{"apiVersion": "admission.k8s.io/{review_of}", "kind": "AdmissionReview", "request": {{"uid": "{uid}"}}}}'
     with pytest.raises(review.ReviewError) as caught:
         review.decode(data.encode())

@@ -30,7 +30,7 @@ from webhook.rules import REGISTRY, Violation
 FORGED = "7. spec.b: is bad [images]"
 EVIL = f"a\n{FORGED}\r\x1b[31m\u202e\u2028\x85b"
 VIEWS = ["nothing", "cluster"]
-# Rules that quote text of the jobs below. If all of them have findings, the text has reached the messages.
+# Rules that quote text from a job. Each of them must have a finding that contains FORGED.
 REPEATING = {"accelerator-available", "images", "pod-security", "priority", "references", "upstream-contract"}
 
 
@@ -51,7 +51,7 @@ def test_invisible_characters_are_escaped(text: str, shown: str) -> None:
 @PROPERTY
 @given(st.text(), st.text(), st.text(), st.text(), st.sampled_from([*REGISTRY]))
 def test_finding_of_any_rule_is_escaped(name: str, path: str, message: str, fix: str, rule: str) -> None:
-    """Text is escaped where findings are created, so that no rule can forget it."""
+    """Text is escaped where findings are created, so no rule can forget to escape it."""
     finding = Finding(rule, Violation(path, message, fix=fix))
     for text in (finding.warning, finding.sentence, *denial(name, [finding]).split("\n"), finding.violation.path):
         assert text.isprintable()
@@ -60,7 +60,7 @@ def test_finding_of_any_rule_is_escaped(name: str, path: str, message: str, fix:
 
 
 def jobs() -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
-    """(path, job), where the job has the text at the path: instead of a value, or as an additional key of a mapping."""
+    """Yield each path with a job that has EVIL at this path, as a value or as an additional key of a mapping."""
     yield from replaced(EVIL)
     for path in ((), *paths(COMPLETE)):
         job: Any = copy.deepcopy(COMPLETE)
@@ -108,8 +108,7 @@ def test_text_from_any_field_of_a_job_is_escaped(known: str) -> None:
         assert repeating >= REPEATING, REPEATING - repeating
 
 
-def test_text_in_a_policy_is_escaped_for_administrators() -> None:
-    """Any text in a policy, including unknown namespaces and values."""
+def test_text_from_a_policy_is_escaped_in_warnings_and_errors() -> None:
     assert warnings([f'there is no namespace "{EVIL}"'])[0].isprintable()
     for text in (f"namespaces: {{matchLabels: {{{json.dumps(EVIL)}: x}}}}", f"mode: {json.dumps(EVIL)}"):
         with pytest.raises(PolicyError) as caught:

@@ -35,11 +35,11 @@ def container(**fields: Any) -> Container:
         ("nvidia.com/mig-" + "x" * 400, False),
     ],
 )
-def test_default_accelerators(name: str, expected: bool) -> None:
+def test_default_patterns_match_accelerators(name: str, expected: bool) -> None:
     assert is_accelerator(name, DEFAULT_ACCELERATORS) is expected
 
 
-def test_patterns() -> None:
+def test_star_in_a_pattern_matches_any_text() -> None:
     assert is_accelerator("example.com/gpu-a100-80", ("example.com/gpu-*-80",))
     assert not is_accelerator("example.com/gpu-a100-40", ("example.com/gpu-*-80",))
     assert not is_accelerator("nvidia.com/gpu", ())
@@ -59,7 +59,7 @@ def test_patterns() -> None:
         ({"limits": {GPU: "500m"}}, 1),
     ],
 )
-def test_accelerators_of_a_container(resources: Any, count: int) -> None:
+def test_accelerators_of_a_container_are_counted(resources: Any, count: int) -> None:
     assert accelerators(container(resources=resources), DEFAULT_ACCELERATORS) == count
 
 
@@ -82,7 +82,9 @@ SIDECAR = {"restartPolicy": "Always"}
         ([uses(1)], [uses(4, restartPolicy="OnFailure")], 4),
     ],
 )
-def test_pod_total(containers: list[Any], init_containers: list[Any], total: int) -> None:
+def test_total_of_a_pod_is_the_largest_number_in_use_at_one_time(
+    containers: list[Any], init_containers: list[Any], total: int
+) -> None:
     template = msgspec.convert({"spec": {"containers": containers, "initContainers": init_containers}}, PodTemplate)
     assert pod_total(template, lambda item: accelerators(item, DEFAULT_ACCELERATORS)) == total
 

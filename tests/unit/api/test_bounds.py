@@ -32,13 +32,15 @@ def bounds(least: str | None = None, most: str | None = None, ratio: str | None 
         (bounds(ratio="2"), None, "1", [RATIO]),
         (bounds(ratio="2"), "1", None, [RATIO]),
         (bounds(ratio="2"), "0", "0", [RATIO]),
-        # Amounts so large that the API server compares whole units.
+        # The amounts are so large that the API server compares whole units.
         (bounds(ratio="2"), "10P", "21P", [RATIO]),
         (bounds(ratio="10P"), "1", "11P", [RATIO]),
         (bounds("1", "1", "1"), "500m", "2", [MIN, MAX, RATIO]),
     ],
 )
-def test_broken_bounds(given: Bounds, request_: str | None, limit: str | None, expected: list[Bound]) -> None:
+def test_bounds_that_a_container_breaks_are_listed(
+    given: Bounds, request_: str | None, limit: str | None, expected: list[Bound]
+) -> None:
     assert [*given.broken(read(request_), read(limit))] == expected
 
 
@@ -64,7 +66,7 @@ def test_nearest_fitting_values(
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("ratio", ["10", "7", "1", "1500m"])
-def test_fitting_values_for_amounts_above_the_precision_of_the_api_server(ratio: str) -> None:
+def test_amount_above_the_precision_of_the_api_server_has_fitting_values(ratio: str) -> None:
     given = bounds(ratio=ratio)
     fit = given.fitting(read("1"), read("1e30"))
     assert fit is not None
@@ -76,12 +78,12 @@ def test_resource_without_overcommit_has_equal_request_and_limit() -> None:
     assert bounds(most="4", ratio="10").fitting(read("2"), read("8"), equal=True) == (read("4"), read("4"))
 
 
-def test_nothing_fits_without_a_bound_or_default() -> None:
+def test_any_positive_amount_fits_a_ratio_without_other_amounts() -> None:
     assert bounds(ratio="2").fitting(None, None) is ANY
     assert bounds(most="2", ratio="2").fitting(Quantity(0), Quantity(0)) is ANY
 
 
-def test_combined_bounds() -> None:
+def test_combined_bounds_are_the_strictest_of_both() -> None:
     assert bounds("1", "9", "3") & bounds("2", "8", "4") == bounds("2", "8", "3")
     assert bounds("1") & bounds(most="2") == bounds("1", "2") == bounds(most="2") & bounds("1")
 

@@ -39,7 +39,7 @@ def test_any_document_is_decoded_or_raises_a_documented_error(data: bytes) -> No
         document.decode(data)
 
 
-def test_object_lacks_only_its_managed_fields() -> None:
+def test_decoded_mapping_lacks_only_the_managed_fields() -> None:
     stored = changed({"metadata.uid": "0b1c", "status": {"startTime": None}})
     sent = changed({"metadata.managedFields": [{"manager": "kubectl"}]}, stored)
     job, whole = document.decode(json.dumps(sent).encode())
@@ -47,7 +47,7 @@ def test_object_lacks_only_its_managed_fields() -> None:
     assert bytes(job.raw_status) == b'{"startTime": null}'
 
 
-def test_changing_the_object_does_not_change_the_job() -> None:
+def test_change_of_the_decoded_mapping_does_not_change_the_typed_job() -> None:
     job, whole = document.decode(json.dumps(changed({"metadata.labels": {"team": "a"}})).encode())
     whole["metadata"]["labels"]["team"] = "b"
     worker = whole["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
@@ -66,7 +66,7 @@ def test_templates_equal_the_templates_in_the_document() -> None:
 
 
 @pytest.mark.parametrize("specs", [None, {}, {"Worker": None}])
-def test_job_without_templates_has_none(specs: object) -> None:
+def test_job_without_templates_has_an_empty_mapping_of_templates(specs: object) -> None:
     assert written.templates(json.dumps({"spec": {"mpiReplicaSpecs": specs}}).encode()) == {}
 
 

@@ -21,7 +21,7 @@ UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
         ("2147483647s", 2**31 - 1),
     ],
 )
-def test_durations(text, seconds):
+def test_valid_duration_is_parsed(text, seconds):
     assert duration.parse(text) == seconds
 
 
@@ -93,7 +93,7 @@ def test_written_duration_is_read_back(seconds):
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0s"), (5400, "1h30m"), (259_200, "3d"), (90_061, "1d1h1m1s")])
-def test_durations_are_spelled(seconds, text):
+def test_seconds_are_written_as_a_duration(seconds, text):
     assert duration.spell(seconds) == text
 
 

@@ -19,7 +19,7 @@ from webhook.api.mpirun import Invocation, find
         (["mpirun", "train"], "Intel", "ABC", ""),
         (["mpirun", "train"], "MPICH", "ABC", ""),
         (["horovodrun", "-np", "2", "train"], "OpenMPI", "ABC", ""),
-        # The call cannot be parsed: any `-x` in the text is accepted.
+        # These calls cannot be parsed, so any `-x` in the text is accepted.
         (["bash", "-c", 'O="-x A -x B=1"; mpirun $O train'], "OpenMPI", "AB", "B"),
         (["bash", "-c", "cat <<E\nmpirun \\\n -x\t'A' --x C train\nE"], "OpenMPI", "AC", ""),
         (["bash", "-c", "mpirun $O train -max A b-x B"], "OpenMPI", "", ""),
@@ -46,7 +46,7 @@ def test_variables_exported_by_prefix(exported: list[str], name: str) -> None:
     assert exports.names(name) == (name in exported or name.startswith(tuple(starts)))
 
 
-def test_name_is_compared_with_one_prefix_only() -> None:
+def test_name_is_compared_with_only_one_of_many_prefixes() -> None:
     class Name(str):
         compared = 0
 

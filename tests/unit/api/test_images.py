@@ -34,7 +34,7 @@ SHA = "sha256:" + "0a" * 32
         ("registry.example.com/sha256:0a", ("registry.example.com", "sha256", "0a", None)),
     ],
 )
-def test_parse(text: str, expected: tuple[str, str, str | None, str | None]) -> None:
+def test_valid_reference_is_parsed(text: str, expected: tuple[str, str, str | None, str | None]) -> None:
     assert msgspec.structs.astuple(parse(text)) == expected
 
 
@@ -84,7 +84,7 @@ def test_parse(text: str, expected: tuple[str, str, str | None, str | None]) -> 
         *[(char * 2**20, "at most 1024 characters") for char in "a-./:@_"],
     ],
 )
-def test_faults_are_named(text: str, message: str) -> None:
+def test_message_names_the_fault_of_an_invalid_reference(text: str, message: str) -> None:
     with pytest.raises(ImageError) as caught:
         parse(text)
     assert message in str(caught.value)
@@ -95,7 +95,7 @@ def test_faults_are_named(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     "text", ["a." * 500 + "/", "a-" * 500, "-" * 1024, "_" * 1024, "a" + "-" * 1023, "a/" * 500, "a__" * 340]
 )
-def test_longest_valid_text_is_parsed_quickly(text: str) -> None:
+def test_text_of_nearly_the_maximum_length_is_rejected_quickly(text: str) -> None:
     with pytest.raises(ImageError):
         parse(text)
 
@@ -148,7 +148,7 @@ def test_text_of_a_reference_is_the_full_name(text: str, full: str) -> None:
         ("org/app", "org", False),
     ],
 )
-def test_in_registry(image: str, entry: str, expected: bool) -> None:
+def test_image_matches_a_registry_with_a_path(image: str, entry: str, expected: bool) -> None:
     assert in_registry(parse(image), entry) is expected
     if expected:
         assert registry_problem(entry) is None
@@ -167,7 +167,7 @@ def test_in_registry(image: str, entry: str, expected: bool) -> None:
         ("org/app", 'does not start with a registry: for an organisation on Docker Hub write "docker.io/org/app"'),
     ],
 )
-def test_registry_problem(entry: str, problem: str | None) -> None:
+def test_registry_entry_is_valid_or_has_a_problem(entry: str, problem: str | None) -> None:
     assert registry_problem(entry) == problem
 
 

@@ -41,7 +41,7 @@ def test_sums_saturate() -> None:
     assert kueue.minus(5, 7) == -2
 
 
-def test_groups_and_quotas() -> None:
+def test_groups_and_quotas_are_read_from_resource_groups() -> None:
     written = [
         {
             "coveredResources": ["cpu", "memory"],
@@ -78,11 +78,11 @@ def test_groups_and_quotas() -> None:
         ({"conditions": [{"type": "Active", "status": "False"}]}, "Unknown"),
     ],
 )
-def test_inactive_reason(status: object, expected: str) -> None:
+def test_reason_of_an_inactive_queue(status: object, expected: str) -> None:
     assert kueue.inactive_reason(msgspec.convert(status, QueueStatus)) == expected
     assert kueue.inactive_reason(None) == ""
 
 
 @pytest.mark.parametrize(("policy", "expected"), [(None, ""), ("None", ""), ("Hold", "Hold")])
-def test_stop_policy(policy: str | None, expected: str) -> None:
+def test_stop_policy_none_does_not_stop_a_queue(policy: str | None, expected: str) -> None:
     assert kueue.stopped(policy) == expected

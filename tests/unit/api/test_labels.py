@@ -27,7 +27,7 @@ def expression(key: object, operator: object, *values: object) -> dict[str, obje
         ({"matchExpressions": [{"key": "a", "operator": "Exists", "values": None}]}, {"a": "1"}, True),
     ],
 )
-def test_matches(selector: object, labels: dict[str, str], expected: bool) -> None:
+def test_selector_matches_labels(selector: object, labels: dict[str, str], expected: bool) -> None:
     assert Selector.parse(selector).matches(labels) is expected
 
 
@@ -76,14 +76,14 @@ NO_OPERATOR = "must be one of In, NotIn, Exists, DoesNotExist"
         (expression("a", "In", "1", 2), "matchExpressions[0].values[1]", NO_TEXT),
     ],
 )
-def test_fault_has_its_path(selector: object, path: str, message: str) -> None:
+def test_selector_fault_has_the_path_of_the_field(selector: object, path: str, message: str) -> None:
     with pytest.raises(SelectorError) as caught:
         Selector.parse(selector)
     assert (caught.value.path, caught.value.message) == (path, message)
     assert str(caught.value) == (f"{path}: {message}" if path else message)
 
 
-def test_selector_is_frozen_and_does_not_follow_its_source() -> None:
+def test_selector_is_frozen_and_independent_of_its_source() -> None:
     source = {"matchLabels": {"a": "1"}}
     selector = Selector.parse(source)
     source["matchLabels"]["a"] = "2"

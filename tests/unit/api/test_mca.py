@@ -1,4 +1,4 @@
-"""MCA parameters in command lines of mpirun. The forms were compared with Open MPI 4.1 and 5.0."""
+"""MCA parameters in command lines of mpirun. The expected results agree with Open MPI 4.1 and 5.0."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def read(script: str) -> list[tuple[str, str]]:
         ('mpirun -gmca plm_rsh_args "-p 2222" x', [("plm_rsh_args", "-p 2222")]),
         ('mpirun --prtemca plm_ssh_args "-p 2222" x', [("plm_ssh_args", "-p 2222")]),
         ("mpirun -mca pml ucx -mca btl ^openib x", [("pml", "ucx"), ("btl", "^openib")]),
-        # An unknown option, and an unknown number of ranks.
+        # The option and the number of ranks are unknown.
         ("mpirun --brand-new -np $NP -mca pml ucx x", [("pml", "ucx")]),
         # The words of the call end before `$(...)`, because only a shell can read it.
         ("mpirun -np $(nproc) -mca pml ucx x", []),
@@ -47,5 +47,5 @@ def test_parameters_of_a_call(script: str, expected: list[tuple[str, str]]) -> N
         ("x" * 1001, False),
     ],
 )
-def test_literal_values(value: str, literal: bool) -> None:
+def test_value_is_literal_if_it_is_short_and_has_no_shell_syntax(value: str, literal: bool) -> None:
     assert mca.is_literal(value) is literal

@@ -54,7 +54,7 @@ def test_unknown_fields_and_keys_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("workers", [REMOVE, None, 0, -3])
-def test_workers_that_the_operator_does_not_create_are_zero(workers: object) -> None:
+def test_missing_or_negative_replicas_count_as_no_workers(workers: object) -> None:
     assert decode(changed({"Worker.replicas": workers})).workers == 0
 
 

@@ -1,4 +1,4 @@
-"""Ranks in command lines. The cases with a number were compared with Open MPI 5.0, MPICH 5.0 and Intel MPI 2021."""
+"""The number of ranks in command lines. Expected numbers agree with Open MPI 5.0, MPICH 5.0 and Intel MPI 2021."""
 
 import pytest
 from hypothesis import given
@@ -72,7 +72,7 @@ def test_mpirun_call_is_found_in_command_and_args(
         (f"mpirun -np 4 --hostfile={HOSTFILE} x", 4),
     ],
 )
-def test_options_of_open_mpi(line: str, expected: int | None) -> None:
+def test_ranks_in_calls_of_open_mpi(line: str, expected: int | None) -> None:
     assert [call.ranks for call in find(line.split(), None, "OpenMPI")] == [expected]
 
 
@@ -94,7 +94,7 @@ def test_options_of_open_mpi(line: str, expected: int | None) -> None:
         ("horovodrun -np 4 --min-np 2 --host-discovery-script d.sh python x.py", "OpenMPI", None),
     ],
 )
-def test_options_of_other_launchers(line: str, implementation: str, expected: int | None) -> None:
+def test_ranks_in_calls_of_other_launchers(line: str, implementation: str, expected: int | None) -> None:
     assert [call.ranks for call in find(line.split(), None, implementation)] == [expected]
 
 
@@ -201,7 +201,7 @@ def test_ranks_in_scripts(script: str, expected: list[int | None]) -> None:
         ("mpirun -n 4 -ppn 2 x", "Intel", Invocation("mpirun", 4, per_node=True)),
     ],
 )
-def test_ranks_in_commands_without_a_script(line: str, implementation: str, expected: Invocation) -> None:
+def test_options_in_calls_without_a_script(line: str, implementation: str, expected: Invocation) -> None:
     [call] = find(line.split(), None, implementation)
     assert replace(call, words=(), options=None, started="", without_shell=False) == expected
     assert (call.started, call.without_shell) == ("x", True)
@@ -238,7 +238,9 @@ def test_any_command_line_is_read_without_an_exception(parts: list[str], as_scri
         (["bash", "-c", "NP=${NP:-2}; mpirun -np $NP x"], None, None),
     ],
 )
-def test_variables_of_the_container(command: list[str], value: str | None, expected: int | None) -> None:
+def test_number_of_ranks_may_come_from_a_variable_of_the_container(
+    command: list[str], value: str | None, expected: int | None
+) -> None:
     assert [call.ranks for call in find(command, None, "OpenMPI", [EnvVar("NP", value)])] == [expected]
 
 

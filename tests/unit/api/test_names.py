@@ -22,7 +22,7 @@ ALL = [LABEL_35, LABEL_23, SUBDOMAIN, KEY, VALUE]
         (VALUE, ["", "a", "A_b.c-1", "x" * 63]),
     ],
 )
-def test_valid(problem, texts) -> None:
+def test_valid_names_have_no_problem(problem, texts) -> None:
     assert {text: problem(text) for text in texts} == dict.fromkeys(texts)
 
 
@@ -104,7 +104,7 @@ def test_result_equals_the_grammar_applied_part_by_part(text: str) -> None:
     assert (VALUE(text) is None) == (not text or bool(fits and name.fullmatch(text)))
 
 
-def test_generated_name_fills_a_label() -> None:
+def test_generated_name_of_maximum_length_is_a_valid_label() -> None:
     assert names.GENERATED_SUFFIX_LENGTH == 5
     assert names.GENERATED_BASE_MAX_LENGTH == 58
     generated = "a" * names.GENERATED_BASE_MAX_LENGTH + "x" * names.GENERATED_SUFFIX_LENGTH
@@ -130,7 +130,7 @@ def test_similar_name_is_found(name: str, names: list[str], expected: str | None
     assert closest_name(name, names) == expected
 
 
-def test_only_some_of_many_names_are_compared() -> None:
+def test_only_the_first_2000_names_are_compared() -> None:
     assert closest_name("dataset", [*(f"zzzz{i:03}" for i in range(2000)), "datasets"]) is None
     assert closest_name("dataset", [*(f"zzzz{i:03}" for i in range(1999)), "datasets"]) == "datasets"
 

@@ -19,7 +19,7 @@ from webhook.api.networks import Network, NetworksError, extended, extends, pars
         ("[]", []),
     ],
 )
-def test_networks_in_both_notations(text: str, expected: list[Network]) -> None:
+def test_networks_are_parsed_in_both_notations(text: str, expected: list[Network]) -> None:
     assert parse(text) == expected
 
 
@@ -68,7 +68,7 @@ def test_existing_networks_stay_as_written(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "original"), [("a, b", "b"), ("ab, c", "a"), ('[{"name":"a"}]', '[{"name":"b"}]'), ("", "a")]
 )
-def test_other_texts_are_not_extensions(text: str, original: str) -> None:
+def test_text_with_other_networks_is_not_an_extension(text: str, original: str) -> None:
     assert not extends(text, original)
 
 
@@ -84,12 +84,12 @@ def test_other_texts_are_not_extensions(text: str, original: str) -> None:
         ("a@seventeen-letters", "has an interface of more than 15 characters"),
     ],
 )
-def test_invalid_name_in_our_notation_is_rejected(text: str, problem: str) -> None:
+def test_strict_parser_rejects_an_invalid_name(text: str, problem: str) -> None:
     with pytest.raises(NetworksError, match=problem):
         parse_strictly(text)
 
 
-def test_valid_names_in_our_notation() -> None:
+def test_strict_parser_reads_valid_names() -> None:
     assert parse_strictly("net/roce@net1, ib") == MORE
     assert ", ".join(map(str, MORE)) == "net/roce@net1, ib"
     assert parse_strictly(" ") == []

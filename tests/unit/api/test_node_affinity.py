@@ -30,5 +30,7 @@ LABELS = {"zone": "a", "size": "80", "word": "x"}
         ("zone", "Like", ["b"], True),
     ],
 )
-def test_satisfies(key: str, operator: str, values: list[str] | None, expected: bool) -> None:
+def test_labels_satisfy_a_requirement_of_node_affinity(
+    key: str, operator: str, values: list[str] | None, expected: bool
+) -> None:
     assert satisfies(LABELS, NodeRequirement(key, operator, values)) is expected

@@ -1,4 +1,4 @@
-"""Placeholders in converted jobs: `check` reports the placeholder instead of other faults of the same field."""
+"""Placeholders that `convert` writes into jobs. For such a field, `check` reports only the placeholder."""
 
 from tests.support.jobs import changed
 from webhook.api.placeholders import fill_in, find
@@ -6,7 +6,7 @@ from webhook.cli import job_check, job_world
 from webhook.cli.files import Manifest
 
 
-def test_paths_are_those_of_findings() -> None:
+def test_placeholder_has_the_path_of_its_field() -> None:
     document = {
         "metadata": {"annotations": {"a.b/c": fill_in("one")}},
         "spec": {
@@ -21,7 +21,7 @@ def test_paths_are_those_of_findings() -> None:
     }
 
 
-def test_check_reports_each_fault_once() -> None:
+def test_check_reports_each_placeholder_once() -> None:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": fill_in("the claim with the data")}}
     document = changed(
         {

@@ -55,7 +55,7 @@ def shown(amounts: pod_resources.Amounts) -> dict[str, str]:
             {"cpu": "3"},
             {},
         ),
-        # Pod-level amounts replace the containers' amounts, for resources that exist at pod level.
+        # Pod-level amounts replace the containers' amounts of those resources that Kubernetes allows at pod level.
         (
             {
                 "containers": [container({"cpu": 1, "x/y": 1}, {"x/y": 1})],
@@ -70,7 +70,7 @@ def shown(amounts: pod_resources.Amounts) -> dict[str, str]:
             {"cpu": "1", "memory": "1Gi"},
             {"cpu": "4", "memory": "1Gi"},
         ),
-        # Huge pages of containers become the pod-level limit, and so the request.
+        # Huge pages of containers become the pod-level limit, and therefore the pod-level request.
         (
             {"containers": [container(None, {"hugepages-2Mi": "2Mi"})] * 2, "resources": {"limits": {"cpu": 1}}},
             {"cpu": "1", "hugepages-2Mi": "4Mi"},
@@ -88,7 +88,7 @@ def shown(amounts: pod_resources.Amounts) -> dict[str, str]:
         ({"containers": [container({"cpu": "many", "memory": 1})]}, {"memory": "1"}, {}),
     ],
 )
-def test_requests_and_limits(spec: Json, requests: dict[str, str], limits: dict[str, str]) -> None:
+def test_requests_and_limits_of_a_pod(spec: Json, requests: dict[str, str], limits: dict[str, str]) -> None:
     resources = pod(**spec)
     assert shown(pod_resources.requests(resources)) == requests
     assert shown(pod_resources.limits(resources)) == limits

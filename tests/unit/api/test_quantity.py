@@ -52,7 +52,7 @@ FACTORS = {
         ("1.G", 10**9),
     ],
 )
-def test_quantity_has_the_value_that_upstream_reads(text: str, value: Fraction | int) -> None:
+def test_quantity_has_the_value_that_kubernetes_reads(text: str, value: Fraction | int) -> None:
     assert parse(text) == value * NANO
 
 
@@ -68,7 +68,7 @@ def test_quantity_has_the_value_that_upstream_reads(text: str, value: Fraction |
         (1e22, 10**22 * NANO),
     ],
 )
-def test_json_numbers(value: float, nano: int) -> None:
+def test_json_number_is_a_quantity(value: float, nano: int) -> None:
     assert parse(value) == nano
 
 
@@ -166,7 +166,7 @@ digits = st.text("0123456789", max_size=20)
 @example("-", "", "0000000001", "Ki")
 @example("", str(CAP), "5", "")
 @example("", str(CAP // 1024), "9999999", "Ki")
-def test_agrees_with_arithmetic_on_fractions(
+def test_parsed_value_agrees_with_arithmetic_on_fractions(
     sign: str, whole: str, fraction: str | None, unit: str | tuple[str, int]
 ) -> None:
     assume(whole or fraction)

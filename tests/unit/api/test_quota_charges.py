@@ -1,4 +1,4 @@
-"""The quota use of a job's pods, claims and other objects. tests/conformance compares it with the API server."""
+"""The quota use of the objects of a job. tests/conformance compares the results with the API server."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def test_charges_of_a_pod() -> None:
         ("requests.nvidia.com/gpu", False),
     ],
 )
-def test_which_resources_are_extended(name: str, extended: bool) -> None:
+def test_extended_resources_are_recognised(name: str, extended: bool) -> None:
     assert is_extended(name) is extended
 
 

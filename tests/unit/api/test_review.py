@@ -20,7 +20,7 @@ from webhook.cluster.view import NothingKnown
         (b'"metadata":{', b'"metadata":{"x":tru,'),
     ],
 )
-def test_object_that_is_not_json_is_no_review(good: bytes, bad: bytes) -> None:
+def test_body_with_an_invalid_object_is_not_a_review(good: bytes, bad: bytes) -> None:
     with pytest.raises(review.ReviewError, match=r"^not an AdmissionReview: "):
         review.decode(body(GOOD).replace(good, bad, 1))
 

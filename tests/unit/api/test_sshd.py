@@ -13,7 +13,7 @@ CONTAINER = "template.spec.containers.0"
 
 
 def port(**changes: Any) -> int | None:
-    """The port in the changed valid job. The name `Worker_command` stands for `command` of the worker's container."""
+    """Change a valid job and return the port. The argument `Worker_command` sets the worker container's `command`."""
     job = changed({f"{name.replace('_', f'.{CONTAINER}.')}": value for name, value in changes.items()})
     return sshd.port(defaulted(job), DEFAULT)
 
@@ -86,7 +86,7 @@ def test_port_from_the_ssh_options_of_the_launcher(command: Any, expected: int |
 
 @pytest.mark.parametrize("name", sorted(sshd.SSH_OPTIONS))
 def test_port_from_the_environment_of_the_launcher(name: str) -> None:
-    """The operator overwrites the variable of Open MPI 4."""
+    """The operator overwrites the variable of Open MPI 4, so a value in the job has no effect."""
     env = [{"name": "A", "value": "-p 1"}, {"name": name, "value": "-v -p 2222"}]
     expected = None if name == "OMPI_MCA_plm_rsh_args" else 2222
     assert port(Launcher_env=env, Worker_args=["/start.sh"]) == expected
@@ -103,6 +103,6 @@ def test_port_is_unknown_without_a_worker(worker: Any) -> None:
     assert sshd.port(defaulted(changed({"Worker": worker})), DEFAULT) is None
 
 
-def test_port_without_a_launcher_or_a_default() -> None:
+def test_port_is_the_default_if_the_job_sets_none() -> None:
     assert sshd.port(defaulted(changed({"Launcher": None})), DEFAULT) == DEFAULT
     assert sshd.port(defaulted(changed()), None) is None

@@ -1,4 +1,4 @@
-"""YAML is read like kubectl reads it: scalars, keys, aliases and limits. All faults raise YamlError."""
+"""YAML is read as kubectl reads it: scalars, keys, aliases and limits. All faults raise YamlError."""
 
 import json
 from typing import Any
@@ -179,7 +179,7 @@ def test_limit_of_aliases_applies_to_each_document() -> None:
 @given(json_values())
 def test_any_json_value_is_read_back(value: Any) -> None:
     def go(item: Any) -> Any:
-        """The value with numbers as Go writes them after it has read them."""
+        """Return the value with each integer beyond 64 bits as a float, because Go reads such an integer as a float."""
         if isinstance(item, list):
             return [go(entry) for entry in item]
         if isinstance(item, dict):

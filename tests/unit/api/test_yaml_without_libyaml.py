@@ -1,4 +1,4 @@
-"""YAML has the same values without libyaml, for example in a browser."""
+"""YAML files have the same values without libyaml, which is missing in a browser."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from webhook.api import yaml
 
 PROGRAM = """
 import json, sys
-sys.modules["yaml._yaml"] = None  # as if it had not been built
+sys.modules["yaml._yaml"] = None  # as if libyaml were missing
 from webhook.api import yaml
 assert "C" not in yaml._Loader.__name__[0]
 for path in sys.argv[1:]:

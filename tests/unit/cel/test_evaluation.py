@@ -1,4 +1,4 @@
-"""The outcomes of expressions, including jobs that are too large and evaluations that are too slow."""
+"""The outcomes of the expressions of custom rules, also for a too large job and for a too slow evaluation."""
 
 import re
 
@@ -33,7 +33,9 @@ def test_expression_has_no_value_if_the_package_is_missing(monkeypatch: pytest.M
     assert outcomes("true") == [Outcome(fault=NOT_INSTALLED, written_wrong=True)]
 
 
-def test_slow_evaluation_has_no_value_and_the_rule_is_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_expression_has_no_value_and_is_evaluated_again_in_the_next_review(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(limits, "MAX_REVIEW_SECONDS", -1)
         assert outcomes("true", "false") == [Outcome(fault=TOO_SLOW)] * 2

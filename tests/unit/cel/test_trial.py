@@ -1,4 +1,4 @@
-"""The trial in a real process. It rejects expressions that need too much time or memory for the largest job."""
+"""A trial in a separate process rejects expressions that need too much time or memory for the largest job."""
 
 import pytest
 

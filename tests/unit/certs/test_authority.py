@@ -64,7 +64,7 @@ def test_leaf_is_invalid_for_another_host_or_ca():
         (DAY + timedelta(seconds=1), False),
     ],
 )
-def test_validity_of_a_leaf(offset, valid):
+def test_leaf_is_valid_from_five_minutes_before_its_issue_until_its_end(offset, valid):
     ca = authority()
     pair = ca.issue(["a.example"], lifetime=DAY, now=NOW)
     assert pair.not_after == NOW + DAY

@@ -1,4 +1,4 @@
-"""A certificate with one changed byte is used, repaired or rejected. Nothing else fails."""
+"""A certificate with one changed byte is used, repaired or rejected. It causes no unexpected exception."""
 
 import asyncio
 from base64 import encodebytes
@@ -58,7 +58,7 @@ async def check_secret_is_repaired(slot: str, certificate: bytes) -> None:
 @given(place=PLACES, by=BITS, emptied=st.booleans())
 @example(place=SUBJECT - 2, by=1, emptied=True)
 def test_damaged_byte_in_a_bundle_is_repaired(place: int, by: int, emptied: bool) -> None:
-    """If the Secret is empty too, the old CAs are read from the caBundles."""
+    """If the Secret is empty as well, the old CAs are read from the caBundles."""
     asyncio.run(check_bundle_is_repaired(damaged(CA_DER, place, by), emptied=emptied))
 
 

@@ -21,7 +21,7 @@ def issue(ca=CA, hosts=(HOST,), **kwargs):
 
 
 class Mounted:
-    """A Secret like the kubelet mounts it: the files are behind `..data`, a link that is replaced atomically."""
+    """A Secret as the kubelet mounts it: the files are behind the link `..data`, which is replaced atomically."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -118,14 +118,14 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize(("contents", "fault"), DAMAGED.values(), ids=DAMAGED)
-async def test_last_valid_certificate_stays_in_use(mounted, contents, fault):
+async def test_last_valid_certificate_stays_in_use_if_the_new_files_are_invalid(mounted, contents, fault):
     first = issue()
     mounted.write(first)
     files = mounted.watched()
     fault = fault.format(folder=mounted.folder)
     mounted.put(*contents)
     await files.poll()
-    # A fault is reported when it is read twice: the files may be read while they are replaced.
+    # A fault is reported after the second read, because the first read may happen while the files are replaced.
     assert (mounted.notices, files.problem) == ([], None)
     for _ in range(3):
         await files.poll()
@@ -212,7 +212,7 @@ def test_unreadable_ca_is_reported(mounted):
         (["127.0.0.1"], "127.0.0.1", True),
     ],
 )
-def test_certificate_for_other_names_is_rejected(mounted, names, host, fits):
+def test_certificate_is_rejected_if_its_names_do_not_fit_the_host(mounted, names, host, fits):
     mounted.write(issue(hosts=names))
     with nullcontext() if fits else pytest.raises(CertificateError, match=r"^the certificate is not for "):
         mounted.watched(hosts=[host])

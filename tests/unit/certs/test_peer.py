@@ -26,7 +26,7 @@ async def test_served_certificate_is_fetched_without_verification():
     assert not chains_to(chain, [OTHER.certificate])
 
 
-async def test_missing_server_is_an_error(monkeypatch):
+async def test_unreachable_or_silent_server_is_an_error(monkeypatch):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         port = silent.getsockname()[1]

@@ -54,7 +54,7 @@ SECOND = timedelta(seconds=1)
         (RETIRING, -4 * MINUTE, NoneType),
     ],
 )
-def test_next_step_by_time(state, after, step):
+def test_next_step_depends_on_the_time(state, after, step):
     assert type(plan(state, everywhere(state), START + after, SETTINGS)) is step
 
 
@@ -76,7 +76,7 @@ def test_longer_ca_lifetime_in_the_settings_applies_at_once():
 
 
 @pytest.mark.parametrize("lost", [b"", b"nonsense", ONE.certificate_pem, TWO.certificate_pem + b"nonsense"])
-def test_bundles_are_made_equal_to_the_secret(lost):
+def test_bundle_that_differs_from_the_secret_is_written_again(lost):
     good = bundle(*WAITING.bundle)
     bad = Bundle("mutating", (good.ca_bundles[0], lost), "7")
     step = plan(replace(WAITING, published_at=None), [good, bad], START, SETTINGS)

@@ -21,7 +21,7 @@ from tests.support.tls import connected, listener, served, strict_client
 
 
 async def promote(clock, server):
-    """Let the server make a successor of the CA, and use it after the grace."""
+    """Let the server create a new CA, and sign with the new CA after the grace."""
     clock.now += 61 * DAY
     await server.reconcile()
     clock.now += SETTINGS.grace
@@ -61,7 +61,7 @@ async def test_leaf_is_not_served_before_it_is_trusted():
 
 
 async def test_unwritable_bundle_does_not_affect_other_bundles():
-    """If one caBundle made all replicas unready, calls of the other hooks would fail."""
+    """If one caBundle made all replicas unready, calls of the other webhooks would fail."""
     cluster, clock, notices = Cluster(), Clock(), Told()
     cluster.forbidden = {"write mutating"}
     server = replica(cluster, clock, told=notices)
@@ -95,7 +95,7 @@ async def test_expiring_ca_is_replaced_although_one_bundle_cannot_be_written():
     assert accepted(cluster, server, clock.now) == EVERY
 
 
-async def test_leaf_is_served_in_a_cluster_without_configurations():
+async def test_leaf_is_served_in_a_cluster_without_webhook_configurations():
     cluster, clock = Cluster(bundles=()), Clock()
     server = replica(cluster, clock)
     await server.reconcile()
@@ -159,7 +159,7 @@ async def test_grace_starts_again_after_a_bundle_lost_the_successor():
     assert (server.phase, load(cluster.data).published_at) == (Phase.WAITING, clock.now)
 
 
-async def test_leaves_are_renewed_at_different_times():
+async def test_replicas_renew_their_leaves_at_different_times():
     cluster, clock, server, _ = await ready()
     two = SelfManaged(cluster, [HOST], settings=SETTINGS, clock=clock, random=Random(2))
     await two.reconcile()
@@ -264,7 +264,7 @@ async def test_replica_with_a_wrong_clock_uses_the_api_servers_time(jump):
 
 
 async def test_one_pass_repairs_everything_after_a_clock_jump():
-    """The clock jumps by more than the lifetime of the CA. Clients fail until the next pass."""
+    """After a clock jump, clients fail only until the next pass."""
     cluster, clock, server, _ = await ready()
     for jump in (400 * DAY, -400 * DAY, 100 * DAY, -20 * DAY, -200 * DAY):
         clock.now += jump
@@ -276,7 +276,7 @@ async def test_one_pass_repairs_everything_after_a_clock_jump():
         await server.reconcile()
         assert server.phase in {Phase.RETIRING, Phase.STEADY}
         assert accepted(cluster, server, clock.now) == EVERY
-    # A retirement time in the future, noted before the clock jumped back, must not keep an old CA forever.
+    # The clock jumped back, so the stored retirement time may be in the future. The old CA must still be removed.
     clock.now += SETTINGS.leaf_lifetime + HOUR
     await server.reconcile()
     assert server.phase == Phase.STEADY
@@ -327,7 +327,7 @@ async def test_trust_is_read_from_the_live_bundles():
     cluster.down = True
     clock.now += 11 * DAY
     await server.reconcile()
-    assert server.trusted  # in the bundles that were read last
+    assert server.trusted  # according to the caBundles that were read last
     clock.now = server.leaf_not_after
     assert not server.trusted  # the leaf has expired
     clock.now = server.ca_not_after
@@ -391,7 +391,7 @@ async def test_unwritable_bundle_is_reported_without_the_secret():
 
 
 async def test_replicas_in_the_middle_of_a_rotation_restore_the_same_bundles_without_the_secret():
-    """One replica has not read the Secret since the CA was promoted. The other serves a leaf of the new CA."""
+    """One replica has not read the Secret since the new CA was promoted. The other serves a leaf of the new CA."""
     cluster, clock, server, _ = await ready()
     late = replica(cluster, clock)
     await late.reconcile()
@@ -433,7 +433,7 @@ async def test_leaves_are_renewed_while_the_secret_is_missing():
 
 @pytest.mark.parametrize("call", ["read the Secret", "read caBundles"])
 async def test_leaves_are_renewed_while_nothing_can_be_read(call):
-    """After an outage longer than a leaf's lifetime, the API server still trusts the previous CA."""
+    """The outage is longer than the lifetime of a leaf. The API server still trusts the CA that signed the old leaf."""
     cluster, clock, server, notices = await ready()
     leaf = server.leaf
     cluster.forbidden = {call}
@@ -474,7 +474,7 @@ async def test_replica_that_starts_while_the_secret_is_restored_does_not_wait_fo
     assert accepted(cluster, server, clock.now) == accepted(cluster, other, clock.now) == EVERY
 
 
-async def test_secret_restored_from_a_backup_keeps_trust():
+async def test_leaf_is_trusted_after_the_secret_is_restored_from_a_backup():
     cluster, clock, server, notices = await ready()
     served_before = server.leaf.issuer
     backup = Authority("test CA", lifetime=80 * DAY, now=clock.now)
@@ -540,7 +540,7 @@ async def test_damaged_old_certificate_is_restored_from_the_bundles():
     assert server.phase == Phase.RETIRING
 
 
-async def test_endless_conflicts_end_the_pass():
+async def test_pass_ends_after_too_many_conflicts():
     cluster, clock, server, _ = await ready()
     clock.now += 61 * DAY
     read = cluster.read_secret

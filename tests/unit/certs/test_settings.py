@@ -19,7 +19,7 @@ DAY = timedelta(days=1)
         ({"ca_lifetime": 42 * DAY}, "ca_lifetime must be at least three times leaf_lifetime and grace together"),
     ],
 )
-def test_contradictory_times_are_rejected(change, fault):
+def test_invalid_or_contradictory_times_are_rejected(change, fault):
     with pytest.raises(ValueError, match=f"^{fault}$"):
         RotationSettings(name="test CA", **change)
 

@@ -1,4 +1,4 @@
-"""A simulated year of rotations: clients have any current or recent caBundle, and no call may fail."""
+"""A simulated year of rotations. Each client has the current or a recent caBundle, and no call may fail."""
 
 import asyncio
 from datetime import timedelta
@@ -14,7 +14,7 @@ from tests.support.trust import accepts
 
 HOST = "webhook.training.svc"
 SETTINGS = RotationSettings(name="test CA", ca_lifetime=30 * DAY, leaf_lifetime=7 * DAY)
-# Maximum age of an API server's copy of a caBundle; less than the grace time.
+# Maximum age of an API server's copy of a caBundle. It is less than the grace time.
 LAG = timedelta(seconds=100)
 STEADY_STEP = 6 * HOUR
 
@@ -57,7 +57,7 @@ class World:
         return frozenset().union(*(bundles for _, bundles in self.seen))
 
     def check(self):
-        """Every client, with any of its possible caBundles, accepts every replica."""
+        """Check that every client accepts every replica, with each caBundle that the client may have."""
         bundles = self.known_bundles()
         for replica in self.replicas:
             # A replica that is disconnected for long cannot renew its leaf, and is not ready.
@@ -110,7 +110,7 @@ class World:
         self.accidents += 1
 
     async def live(self, days):
-        """Let days pass. The steps are at most a minute while a rotation is in progress."""
+        """Let this number of days pass, in steps of at most a minute during a rotation."""
         while self.clock.now < START + days * DAY:
             await self.settle()
             self.check()

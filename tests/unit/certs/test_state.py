@@ -75,7 +75,7 @@ def test_damaged_ca_does_not_sign_and_stays_trusted(change, damage, old_cas):
         {"ca.crt": ONE.certificate_pem, "ca.key": ONE.key_pem, "old-ca.retired-at": b"2020-01-01T00:00:00Z"} | change
     )
     assert (state.current, state.damage, len(state.old)) == (None, (damage,), old_cas)
-    # The stored time is for older CAs. It is dropped, because this CA signed until now.
+    # The stored retirement time belongs to older CAs. It is dropped, because the damaged CA signed until now.
     assert (state.retired_at is None) == bool(old_cas)
 
 
@@ -100,7 +100,7 @@ def test_removed_key_is_not_reported_as_damage():
         ({"next-ca.key": b""}, "next-ca.crt and next-ca.key: the private key is not PEM, or damaged"),
     ],
 )
-def test_other_damage_does_not_affect_the_ca(change, damage):
+def test_damage_outside_the_signing_ca_does_not_affect_this_ca(change, damage):
     state = load(FULL.to_data() | change)
     assert (state.current.fingerprint, state.damage) == (ONE.fingerprint, (damage,))
 
@@ -120,7 +120,7 @@ anything = st.one_of(
 
 @given(st.dictionaries(st.sampled_from([*sorted(KEYS), "other"]), anything))
 def test_any_content_ends_with_one_valid_ca(data):
-    """The Secret has any content. A few steps later, one CA signs and nothing is damaged."""
+    """The Secret starts with any content. A few steps later, one CA signs and nothing is damaged."""
     state = load(data)
     now = NOW
     for _ in range(6):

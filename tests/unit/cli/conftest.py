@@ -1,4 +1,4 @@
-"""Fixtures that run a command in an empty folder."""
+"""Fixtures of the tests of commands."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from tests.support.read_paths import empty_lists
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """Runs a command in an empty folder with these files. `a__b_yaml=content` writes the file a/b.yaml."""
+    """Runs a command in a folder that has only the given files. `a__b_yaml=content` gives the file a/b.yaml."""
     monkeypatch.chdir(tmp_path)
 
     def run(
@@ -47,7 +47,7 @@ def check(program: Check) -> Check:
 
 @pytest.fixture
 def api() -> Iterator[FakeApi]:
-    """An API server with empty lists of all objects that commands read."""
+    """An API server with an empty list of each kind of object that commands read."""
     with fake_api() as running:
         running.objects = empty_lists()
         yield running

@@ -32,7 +32,7 @@ def test_status_of_valid_certificates() -> None:
         (certificates(**FILES_MOUNTED, data=None), "the Secret mpijob-webhook-tls does not exist"),
     ],
 )
-def test_missing_secrets_and_hooks_are_reported(changes: dict[str, Any], text: str) -> None:
+def test_missing_secrets_and_webhook_configurations_are_reported(changes: dict[str, Any], text: str) -> None:
     status = CertsStatus.at(NOW, changes["certificates"])
     assert text in [issue.text for issue in status.issues]
     assert "nothing needs doing" not in status.as_text()

@@ -144,7 +144,7 @@ def test_other_faults_are_reported_with_a_wrong_api_version(check: Check, versio
     assert [cause["field"] for cause in verdict["causes"]] == ["apiVersion", "spec.slotsPerWorker"]
 
 
-def test_nulls_are_dropped_like_in_the_api_server(check: Check) -> None:
+def test_nulls_are_dropped_as_in_the_api_server(check: Check) -> None:
     nulls = {"spec.slotsPerWorker": None, "metadata.labels": {"app": None}, "Worker.template.metadata.labels": None}
     (verdict,) = as_json(check("a.yaml", "-o", "json", a_yaml=changed(nulls)))
     assert verdict["allowed"] is True, "a label with null is dropped"
@@ -159,7 +159,7 @@ def test_rules_check_the_job_after_injections(check: Check) -> None:
     assert check("a.yaml", "--policy", "p.yaml", p_yaml=POLICY + rules + off).exit_code == 1
 
 
-def test_fields_of_the_api_server_are_cleared(check: Check) -> None:
+def test_fields_that_the_api_server_sets_are_ignored(check: Check) -> None:
     dumped = {"deletionTimestamp": "2026-01-31T00:00:00Z", "uid": "1", "resourceVersion": "7"}
     job = changed({"Worker.replicas": 1, **{f"metadata.{k}": v for k, v in dumped.items()}})
     assert check("a.yaml", a_yaml=job).exit_code == 1
@@ -294,7 +294,7 @@ def test_other_kinds_are_skipped_with_a_note(check: Check) -> None:
         (b"\xff\xfe", "is not text in UTF-8"),
     ],
 )
-def test_file_that_is_no_kubernetes_object_is_an_error(check: Check, content: Any, error: str) -> None:
+def test_file_that_is_not_a_kubernetes_object_is_an_error(check: Check, content: Any, error: str) -> None:
     result = check("a.yaml", a_yaml=content)
     assert (result.exit_code, result.stderr) == (2, f"error: a.yaml: {error}\n")
 
@@ -332,7 +332,9 @@ def test_file_that_is_no_kubernetes_object_is_an_error(check: Check, content: An
         ),
     ],
 )
-def test_unusable_input(check: Check, files: dict[str, Any], arguments: list[str], errors: list[str]) -> None:
+def test_unusable_input_is_an_error(
+    check: Check, files: dict[str, Any], arguments: list[str], errors: list[str]
+) -> None:
     result = check(*arguments, **files)
     assert result.stderr == "".join(f"error: {error}\n" for error in errors)
     assert result.exit_code == 2
@@ -449,7 +451,7 @@ class TestGithub:
         result = check("-", "-o", "github", stdin=ONE_WORKER)
         assert result.stdout == f"::error title=team-a/train::{TOLD}\n"
 
-    def test_annotation_for_an_unreadable_file(self, check: Check) -> None:
+    def test_annotation_for_an_unreadable_file_has_the_fault(self, check: Check) -> None:
         result = check("a.yaml", "-o", "github", files={"a.yaml": "a: 1\na: 2"})
         assert result.exit_code == 2
         fault = 'the key "a" is there twice, first in line 1: remove one of them'
@@ -462,7 +464,7 @@ class TestSarif:
         assert published_schemas.faults(published_schemas.SARIF, log) == []
         return log
 
-    def test_results_and_their_rules(self, check: Check) -> None:
+    def test_log_has_the_results_and_the_violated_rules(self, check: Check) -> None:
         files = {"a.yaml": ONE_WORKER, "b.yaml": yaml.dump(SHORT_LIVED), "c.yaml": JOB}
         result = check("a.yaml", "b.yaml", "c.yaml", "-o", "sarif", files=files)
         assert result.exit_code == 1

@@ -85,7 +85,7 @@ def test_reason_for_missing_objects_comes_from_the_snapshot(check: Check) -> Non
 
 
 def in_configmap(document: str) -> str:
-    """The policy in a ConfigMap, like the ready-made policies."""
+    """Return the YAML text of a ConfigMap with this policy."""
     head = "# For all.\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: few}\ndata:\n  policy.yaml: |\n"
     return head + indent(document, "    ")
 

@@ -1,4 +1,4 @@
-"""Completion of the program in shells, and of the kubectl plug-in in kubectl."""
+"""Shells complete command lines of the program, and kubectl completes command lines of its plug-in."""
 
 import os
 import subprocess
@@ -40,7 +40,7 @@ def test_bash_completes_commands_and_options(words: list[str], offered: list[str
 @pytest.mark.parametrize(
     ("shell", "start"), [("zsh", "#compdef mpijob-webhook\n"), ("fish", "function _mpijob_webhook")]
 )
-def test_scripts_for_other_shells(shell: str, start: str) -> None:
+def test_completion_scripts_for_zsh_and_fish(shell: str, start: str) -> None:
     result = run("completion", shell)
     assert result.exit_code == 0
     assert result.stdout.startswith(start)

@@ -101,7 +101,7 @@ def test_job_that_cannot_be_decoded_is_shown_as_rejected(job: dict[str, Any]) ->
         (["-"], json.dumps(changed({"x": "x" * 8 * 2**20})), "standard input: the webhook answered 413: "),
     ],
 )
-def test_unusable_input(arguments: list[str], stdin: str | None, error: str) -> None:
+def test_unusable_input_is_an_error(arguments: list[str], stdin: str | None, error: str) -> None:
     result = run(*arguments, stdin=stdin)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"error: {error}")

@@ -61,7 +61,7 @@ def test_missing_injections_of_an_older_job_are_shown(cluster: Cluster) -> None:
     assert "managedFields" not in result.stdout
 
 
-def test_annotations_of_the_webhook_and_of_kubectl_are_no_difference(cluster: Cluster) -> None:
+def test_annotations_of_the_webhook_and_of_kubectl_are_not_a_difference(cluster: Cluster) -> None:
     noted = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "training.openshift.io/injected": "istio"}
     job = admitted(cluster)
     job["metadata"]["annotations"] |= noted

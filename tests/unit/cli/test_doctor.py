@@ -21,6 +21,6 @@ def test_report_has_all_diagnoses() -> None:
     assert {finding["check"] for finding in data["findings"]} == set(checks.CHECKS) - {"probe"}
 
 
-def test_warnings_exit_with_0() -> None:
+def test_report_with_only_warnings_is_good() -> None:
     facts = replace(HEALTHY, **hook("validate", failurePolicy="Ignore"))
     assert DoctorReport("", "", list(checks.run(facts))).good

@@ -120,7 +120,7 @@ def test_similar_names_are_suggested(name: str, similar: str) -> None:
     assert explanations.similar(name)[0] == similar
 
 
-def test_rules() -> None:
+def test_rules_lists_every_rule_and_injection() -> None:
     result = run("rules")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
@@ -141,7 +141,7 @@ def test_rules_as_json() -> None:
     assert [entry["id"] for entry in data["injections"]] == list(injections.REGISTRY)
 
 
-def test_explain() -> None:
+def test_explain_shows_the_rule_and_the_injection_of_the_same_name() -> None:
     result = run("explain", "clean-pod-policy")
     assert result.exit_code == 0
     assert result.stdout.startswith("clean-pod-policy (rule, action: deny, since 0.1)\n\n")

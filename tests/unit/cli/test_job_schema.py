@@ -1,4 +1,4 @@
-"""Checks of jobs in files against the schema of MPIJobs."""
+"""Jobs in files are checked against the schema of MPIJobs."""
 
 import json
 import re
@@ -43,13 +43,13 @@ def faults(changes: Json) -> list[tuple[str, str, str]]:
 
 
 def field(path: str) -> str:
-    """The form that a path of `change` has in messages."""
+    """Return the path of a job field in the form of messages."""
     role, dot, rest = path.partition(".")
     return re.sub(r"\.(\d+)|(?<=limits)\.(\w+)", r"[\1\2]", {"Worker": WORKER}.get(role, role) + dot + rest)
 
 
 def full(text: str) -> str:
-    """The text with whole paths instead of the short names `Worker`, `pod` and `first` of `change`."""
+    """Return the text with whole paths instead of the short names `Worker`, `pod` and `first`."""
     for name, path in (("first", CONTAINER), ("pod", POD), ("Worker", WORKER)):
         text = re.sub(rf"(?<![\w.\[]){name}(?=[.\[]\S|: )", path, text)
     return text
@@ -159,7 +159,7 @@ def test_fault_within_a_value_is_reported_with_its_path(row: str, problem: str) 
     assert [f"{path}: {fault}. {fix}" for path, fault, fix in faults(dict([change(row)]))] == [full(problem)]
 
 
-def test_rules_see_a_field_moved_to_an_enclosing_object() -> None:
+def test_rules_see_a_misplaced_field_in_the_enclosing_object() -> None:
     volumes = [{"name": "d", "emptyDir": {}}]
     verdict = SchemaVerdict(changed({f"{OF_CONTAINER}.volumes": volumes, f"{SPEC}.volumes": REMOVE}), SCHEMA)
     pod = verdict.fixed["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
@@ -177,7 +177,7 @@ def test_rules_see_roles_outside_of_mpi_replica_specs() -> None:
     assert verdict.fixed == changed({})
 
 
-def test_rules_see_a_field_moved_to_an_inner_object() -> None:
+def test_rules_see_a_misplaced_field_in_the_inner_object() -> None:
     container = {"name": "a", "image": "a:1", "resources": {"nvidia.com/gpu": 2, "limits": {"memory": "1Gi"}}}
     verdict = SchemaVerdict(
         changed({"Worker.template": {"containers": [container], "spec": {"hostNetwork": True}}}), SCHEMA
@@ -214,7 +214,7 @@ def test_number_of_schema_faults_is_limited() -> None:
 
 @PROPERTY
 @given(any_job())
-def test_fixed_form_of_any_job_has_no_fault_with_a_fix(job: Json) -> None:
+def test_any_job_has_no_fault_with_a_fix_after_all_fixes(job: Json) -> None:
     verdict = SchemaVerdict(job, SCHEMA)
     if not verdict.unconvertible and len(verdict.violations) < MAX_SCHEMA_FAULTS:
         remaining = SchemaVerdict(verdict.fixed, SCHEMA).violations
@@ -226,7 +226,7 @@ WRONG: list[Any] = ["", " ", "x", "a=b", "s/k", 5, 0.5, True, [], ["x"], [5], {}
 
 @st.composite
 def lists(draw: st.DrawFn, path: str) -> Json:
-    """Some lists of the object at `path`. Their items have some of their fields, often with a value of a wrong type."""
+    """Some lists of the object at `path`. Each item has some fields of its type, often with a wrong value."""
     shape = SCHEMA.root
     for step in path.split("."):
         shape = shape.fields.get(step) or shape.values or shape.items or shape
@@ -242,7 +242,7 @@ def lists(draw: st.DrawFn, path: str) -> Json:
 
 @PROPERTY
 @given(lists(f"spec.mpiReplicaSpecs.{SPEC}"), lists(f"spec.mpiReplicaSpecs.{OF_CONTAINER}"))
-def test_no_value_of_a_list_in_a_file_raises(of_pod: Json, of_container: Json) -> None:
+def test_no_value_in_a_list_of_a_file_raises_an_error(of_pod: Json, of_container: Json) -> None:
     of_pod.pop(f"spec.mpiReplicaSpecs.{SPEC}.containers", None)
     content = json.dumps(changed(of_pod | of_container), indent=1).encode()
     for manifest in files.parse(content, "job.yaml"):
@@ -436,7 +436,7 @@ def test_fix_for_a_long_value_does_not_quote_the_value() -> None:
     assert [fix for *_, fix in faults({f"{SPEC}.containers": container})] == ['Put "- " before its first field.']
 
 
-def test_rules_see_a_field_moved_into_a_misspelt_role() -> None:
+def test_rules_see_a_misplaced_field_in_a_misspelt_role() -> None:
     job = changed({})
     roles = job["spec"]["mpiReplicaSpecs"]
     spec = roles["Worker"].pop("template")["spec"]

@@ -23,12 +23,12 @@ COMMANDS = dict(commands())
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_every_command(command: str) -> None:
+def test_help_of_every_command_is_complete(command: str) -> None:
     result = run(*command.split(), "--help")
     assert result.exit_code == 0
     assert f"Usage: main {command}" in result.stdout
     assert "Exit code:" in result.stdout or command in {"rules", "policy init", "policy schema"}
-    assert f"mpijob-webhook {command.removesuffix(' mpijob')}" in result.stdout, "an example"
+    assert f"mpijob-webhook {command.removesuffix(' mpijob')}" in result.stdout, "the help has an example"
     assert run(*command.split(), "-h").stdout == result.stdout
     options = [option for option in COMMANDS[command].params if isinstance(option, click.Option)]
     assert all(option.help for option in options)
@@ -44,7 +44,7 @@ def test_help_names_every_command(group: tuple[str, ...]) -> None:
     assert not any(line[-1].endswith("...") for line in lines), "no summary is cut"
 
 
-def test_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_names_python_and_the_commit_of_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, python, jobs = run("--version").stdout.splitlines()
     assert first == f"mpijob-webhook {__version__}"
     assert python.startswith(f"Python {sys.version.split()[0]}, ")
@@ -61,7 +61,7 @@ def output_of(code: str) -> str:
 
 
 def imported(arguments: list[str], modules: list[str]) -> str:
-    """Those of `modules` that a new process imports for a command. The result is the text of a list."""
+    """Return those of `modules` that a new process imports for a command, as the text of a list."""
     code = (
         f"import sys; from webhook.cli.main import main\ntry: main({arguments})\n"
         f"finally: print([name for name in {modules} if name in sys.modules])"

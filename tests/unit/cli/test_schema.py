@@ -32,7 +32,7 @@ def schema_of(policy: str = "") -> tuple[Draft202012Validator, JobWorld]:
 SCHEMA, WORLD = schema_of()
 
 
-def test_schema_of_the_command(tmp_path: Path) -> None:
+def test_command_prints_the_schema_with_the_limits_of_the_policy(tmp_path: Path) -> None:
     result = run("schema", "job")
     assert result.exit_code == 0
     schema = json.loads(result.stdout)

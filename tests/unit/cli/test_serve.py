@@ -21,10 +21,10 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[process.ServeSettin
 
     monkeypatch.setattr(process, "run", run)
     yield settings_of_runs
-    gc.enable()  # `serve` switches the collector off, and only the original `run` switches it on again
+    gc.enable()  # `serve` disables the garbage collector, which this fake `run` does not enable again
 
 
-def test_serve_by_default(served: list[process.ServeSettings]) -> None:
+def test_serve_without_options_has_the_default_settings(served: list[process.ServeSettings]) -> None:
     assert run("serve").exit_code == 3
     assert served == [process.ServeSettings(listen=("0.0.0.0", 8443), ops_listen=("0.0.0.0", 8081))]
 
@@ -34,7 +34,7 @@ def test_serve_register_listens_on_loopback_only(served: list[process.ServeSetti
     assert served == [process.ServeSettings(register=True, listen=("127.0.0.1", 0), ops_listen=("127.0.0.1", 0))]
 
 
-def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
+def test_every_option_of_serve_becomes_a_setting(served: list[process.ServeSettings]) -> None:
     files = {f"--{name}": name for name in ("kubeconfig", "policy", "tls-cert", "tls-key", "tls-ca", "ca-file")}
     numbers = {"--drain-seconds": "0", "--max-in-flight": "7", "--timeout": "2.5", "--log-level": "debug"}
     keys = {"--ssh-keys-ready": "9", "--ssh-keys-rate": "0.5"}

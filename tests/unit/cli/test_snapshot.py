@@ -43,7 +43,7 @@ def run(api: FakeApi, folder: Path, *arguments: str) -> Result:
 
 
 def taken(api: FakeApi, folder: Path, *arguments: str, code: int = 0) -> Snapshot:
-    """The cluster view from the file."""
+    """Write a snapshot to a file, and return the cluster view of this file."""
     result = run(api, folder, "-o", str(folder / "c.yaml"), "--force", *arguments)
     assert result.exit_code == code, result.stderr
     manifests, errors = files.load([str(folder / "c.yaml")])

@@ -1,4 +1,4 @@
-"""Access reviews: requests and answers."""
+"""Access reviews: the requests to the API server, and its answers."""
 
 import asyncio
 from typing import Any
@@ -53,7 +53,7 @@ async def test_right_to_exempt_is_queried_for_each_rule() -> None:
 
 
 async def test_rules_are_queried_in_parallel() -> None:
-    """A review must be answered within 5 s. Slow queries in sequence would take longer."""
+    """An admission review must be answered within 5 s. Slow access reviews in sequence would take longer."""
     queries: list[str] = []
     together = asyncio.Event()
 

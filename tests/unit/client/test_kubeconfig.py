@@ -28,7 +28,7 @@ BOB = Impersonation("bob", groups=("sales",))
 
 
 def cluster(**fields: Any) -> list[dict[str, Any]]:
-    """The clusters of a kubeconfig. `fields` have underscores for hyphens."""
+    """The clusters of a kubeconfig. Underscores in the names of `fields` become hyphens."""
     return [{"name": "c", "cluster": {key.replace("_", "-"): value for key, value in fields.items()}}]
 
 
@@ -191,7 +191,7 @@ async def test_credential_plugin_and_proxy_of_the_kubeconfig_are_used(tmp_path: 
 
 
 @pytest.mark.parametrize(("bypassed", "reached"), [("", True), ("nowhere.invalid", False)])
-async def test_the_proxy_of_the_environment_is_used(
+async def test_proxy_of_the_environment_is_used_for_hosts_outside_of_no_proxy(
     bypassed: str, reached: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with fake_api() as api:
@@ -203,7 +203,7 @@ async def test_the_proxy_of_the_environment_is_used(
 
 
 async def test_request_uses_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The request also does not read ~/.netrc, because the passwords in that file are not for API servers."""
+    """The request also ignores ~/.netrc, because the passwords in that file are not for API servers."""
     threads: list[object] = []
     monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", lambda *call: threads.append(call))
     with fake_api() as api:

@@ -1,4 +1,4 @@
-"""The live view, and the records of each kind."""
+"""Watches keep the records of the live view up to date."""
 
 import asyncio
 import json
@@ -63,7 +63,7 @@ async def test_forbidden_kind_delays_no_review() -> None:
 
 
 def answers_by_plural(**answers: Handler) -> Handler:
-    """Answers each list by the plural in its path. Kinds without an answer are not installed."""
+    """Return a handler that chooses its answer by the plural in the path. Kinds without an answer are not installed."""
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         return await answers.get(request.path.rsplit("/", 1)[-1], refused(404))(request)
@@ -71,7 +71,7 @@ def answers_by_plural(**answers: Handler) -> Handler:
     return handle
 
 
-async def test_pods_without_owner_are_cached_without_delaying_reviews() -> None:
+async def test_pods_outside_of_jobs_are_cached_without_delaying_reviews() -> None:
     listed = asyncio.Event()
 
     async def late(request: web.BaseRequest) -> web.StreamResponse:

@@ -1,4 +1,4 @@
-"""Reading lists and single objects from a fake API server."""
+"""Lists and single objects are read from a fake API server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ from webhook.client.wire import Page, PageMetadata, WatchFault
 
 @asynccontextmanager
 async def connected(folder: Path, *answers: Any) -> AsyncIterator[tuple[Any, FakeApi]]:
-    """A client, and its API server with these answers."""
+    """Yield a client, and a fake API server that gives these answers in order."""
     api = FakeApi()
     api.lists = list(answers)
     async with RawTestServer(api.handle) as server:
@@ -33,7 +33,7 @@ async def connected(folder: Path, *answers: Any) -> AsyncIterator[tuple[Any, Fak
 
 
 async def listed_names(folder: Path, *answers: Any) -> tuple[list[str], list[dict[str, str]]]:
-    """(the names in the list, the queries)."""
+    """Return the names in the list, and the queries."""
     async with connected(folder, *answers) as (client, api):
         things = await listed(client, "/api/v1/things", labelSelector="a=b")
     return [item["metadata"]["name"] for item in things], api.queries(watch=False)
@@ -123,7 +123,7 @@ async def test_object_without_metadata_is_an_error(tmp_path: Path, body: str) ->
 
 
 async def test_request_accepts_an_answer_without_metadata(tmp_path: Path) -> None:
-    """The answers about the version and to a deletion have no metadata."""
+    """The answer about the version has no metadata. The same is true for the answer to a deletion."""
     async with connected(tmp_path, answer("{}")) as (client, _):
         assert await client.request("GET", "/version") == {}
 

@@ -1,4 +1,4 @@
-"""Reading the SCCs of accounts: the queries, the cache, and missing answers."""
+"""The SCCs of OpenShift that service accounts may use: queries, cache, and missing answers."""
 
 from typing import Any
 

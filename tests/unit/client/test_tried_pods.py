@@ -34,7 +34,7 @@ class Api:
         pytest.param(500, "failed calling webhook", {}, id="a fault of the cluster"),
     ],
 )
-def test_rejections_except_by_quotas_and_faults_are_reported(
+def test_rejection_by_an_admission_policy_is_reported_and_other_errors_are_not(
     status: int, message: str, expected: dict[str, str]
 ) -> None:
     api, announced = Api(status, message), []

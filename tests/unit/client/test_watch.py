@@ -267,7 +267,7 @@ async def test_too_large_page_is_requested_again_with_fewer_objects(
 
 
 class Lists:
-    """A connection whose lists raise these faults in order, and then return one page. Watches fail."""
+    """A connection whose list requests raise these faults in order, and then return one page. Watches fail."""
 
     def __init__(self, *faults: FaultReason | None) -> None:
         self.faults = list(faults)
@@ -287,7 +287,7 @@ class Lists:
 
 
 async def limits(world: World, page: int, *faults: FaultReason | None) -> list[int]:
-    """The parameter `limit` of the first ten lists."""
+    """Return the parameter `limit` of the first ten list requests."""
     lists = Lists(*faults)
     watch = world.watch(replace(THINGS, page=page), lists)
     async with at_work(watch.run):

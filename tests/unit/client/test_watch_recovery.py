@@ -1,4 +1,4 @@
-"""Faults of watches: the pauses and lists that follow, and the records in the meantime."""
+"""Faults of watches: the pauses and list requests after a fault, and the records in the meantime."""
 
 import asyncio
 from typing import Any
@@ -66,8 +66,8 @@ async def test_old_records_are_used_until_the_list_after_an_expired_version_is_c
 
 
 @EXPIRED
-async def test_list_after_an_expired_version_does_not_wait(world: World, gone: Any) -> None:
-    """A pause of up to 30 s would mean that jobs are admitted by records from before the outage."""
+async def test_list_follows_an_expired_version_without_a_pause(world: World, gone: Any) -> None:
+    """A pause of up to 30 s would mean that jobs are judged by records from before the outage."""
     world.api.lists = [page(thing("a")), refused(500), page(thing("b")), page(thing("c"))]
     world.api.watches = [*[refused(503)] * 4, gone, *[gone] * 2, stream()]
     world.start(world.watch())

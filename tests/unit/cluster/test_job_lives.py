@@ -1,4 +1,4 @@
-"""The records of an MPIJob's status, and of its launcher."""
+"""Records of the status of MPIJobs, and records of launchers."""
 
 import pytest
 

@@ -93,8 +93,8 @@ def test_overhead_of_a_runtime_class(overhead: Json, expected: Json | None) -> N
     assert Snapshot([manifest]).get(RUNTIME_CLASSES, "kata") == RuntimeClass("kata", expected)
 
 
-def test_too_many_entries_are_unreadable_only_in_their_namespace() -> None:
-    """The number is limited because each entry is compared with each container of a job."""
+def test_limit_ranges_beyond_the_maximum_of_a_namespace_are_unreadable() -> None:
+    """The number of entries is limited, because each entry is compared with each container of a job."""
     (kind,) = kinds(LIMIT_RANGES, {})
     store = Store(kind, log=Log())
 

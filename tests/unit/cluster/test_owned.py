@@ -37,7 +37,7 @@ class TestOwned:
         references = [{**REFERENCE, "uid": "2"}, {**REFERENCE, "controller": True, "blockOwnerDeletion": True}]
         assert project(resource, ownerReferences=references) == Owned("team-a", "train-launcher", OWNER)
 
-    def test_object_with_a_deletion_timestamp_is_deleted(self, resource: Resource[Any, Any]) -> None:
+    def test_object_with_a_deletion_timestamp_is_recorded_as_deleted(self, resource: Resource[Any, Any]) -> None:
         record = project(resource, deletionTimestamp="2026-01-01T00:00:00Z")
         assert record == Owned("team-a", "train-launcher", deleted=True)
 

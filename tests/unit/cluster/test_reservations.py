@@ -1,4 +1,4 @@
-"""Stored reservations: small, readable by every replica, and limited in size."""
+"""Stored reservations of quota: small, readable by every replica, and limited in size."""
 
 import msgspec
 import pytest
@@ -29,8 +29,8 @@ def test_written_reservations_are_read_back() -> None:
     assert encode(decode(text)) == (text, [])
 
 
-def test_two_thousand_similar_jobs_fit() -> None:
-    """Formerly, an entry had 608 bytes, and 250 of a thousand simultaneous jobs were rejected although they fit."""
+def test_reservations_of_two_thousand_similar_jobs_fit_into_one_ledger() -> None:
+    """Formerly, an entry had 608 bytes, and 250 of a thousand jobs were rejected despite enough quota."""
     text, left_out = encode(entry(f"train-{number}") for number in range(2_000))
     assert left_out == []
     assert len(text) < MAX_LEDGER_BYTES

@@ -1,4 +1,4 @@
-"""The records of ResourceQuotas and MPIJobs."""
+"""The records of ResourceQuotas, MPIJobs and objects of Kueue."""
 
 import json
 from typing import Any
@@ -89,7 +89,7 @@ FULL = {
 }
 
 
-def test_record_has_all_counted_parts_of_a_template() -> None:
+def test_record_has_all_parts_of_a_template_that_a_quota_counts() -> None:
     document = changed({"Worker.template": FULL})
     [_, workers] = project(document).pods
     assert workers.shape == pod_shape([*defaulted(document).replicas()][1][2].template)
@@ -120,7 +120,7 @@ def test_ended_job_has_no_pods(changes: dict[str, Any]) -> None:
     ended_at = "2026-01-01T00:00:00Z" if "status" in changes else ""
     assert record == MPIJobRecord("team-a", "train", "", over=True, ended_at=ended_at)
     assert MPI_JOBS.group is not None
-    assert MPI_JOBS.group(record) is None, "it is not in the namespace's group"
+    assert MPI_JOBS.group(record) is None, "an ended job is not in the group of its namespace"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_job_that_has_not_ended_has_pods(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("manager", ["kueue.x-k8s.io/multikueue", "", "kueue.x-k8s.io/multikeueu"])
 def test_job_with_a_different_manager_has_no_pods(manager: str) -> None:
-    """The operator ignores a job with any other manager, even if the manager does not exist."""
+    """The operator ignores a job that names another manager, even if that manager does not exist."""
     assert project(changed({"spec.runPolicy.managedBy": manager})).pods == ()
 
 
@@ -190,7 +190,7 @@ def test_job_that_the_operator_may_accept_has_pods(changes: dict[str, Any]) -> N
     assert project(changed(changes)).pods != ()
 
 
-def test_snapshot_has_only_the_fields_of_the_record() -> None:
+def test_trimmed_job_has_only_the_fields_of_the_record() -> None:
     secret = {"name": "TOKEN", "value": "secret"}
     document = changed({"Worker.template": FULL, "Launcher.template.spec.containers.0.env": [secret]})
     trimmed = MPI_JOBS.trim(document)
@@ -227,7 +227,7 @@ def test_trimmed_object_has_the_same_record(resource: Resource[Any, Any], manife
     assert Snapshot([resource.trim(manifest)]).all(resource) == whole
 
 
-def test_trimmed_config_map_has_only_the_configuration() -> None:
+def test_trimmed_config_map_has_only_the_configuration_of_kueue() -> None:
     manifest = config()
     manifest["data"]["secret"] = "x"
     assert list(KUEUE_CONFIG.trim(manifest)["data"]) == [KEY]

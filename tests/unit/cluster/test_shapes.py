@@ -60,7 +60,7 @@ def test_charges_of_a_shape_are_freed_with_the_shape() -> None:
         assessed = assessment.assess(defaulted(changed()), Context(namespace="team-a", view=view))
         assert assessed is not None
         assert assessed.promised
-        assert before < len(promised_usage._CHARGES) <= before + 4, "the charges of this job and its launcher"
+        assert before < len(promised_usage._CHARGES) <= before + 4, "only the charges of the current job are cached"
         del assessed, view
     assert len(promised_usage._CHARGES) <= before + 2
 

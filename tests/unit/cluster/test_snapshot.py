@@ -1,4 +1,4 @@
-"""The cluster view from objects in kubectl's output."""
+"""A cluster view that is made from objects in the output of kubectl."""
 
 from typing import Any
 

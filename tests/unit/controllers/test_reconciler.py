@@ -104,7 +104,7 @@ async def test_key_added_during_its_reconciliation_is_reconciled_again() -> None
     async def reconcile(key: str) -> None:
         looks.append(key)
         if len(looks) == 1:
-            await asyncio.sleep(0.001)  # the key is not scheduled in the meantime
+            await asyncio.sleep(0.001)  # the key is being reconciled, so it is not waiting
             reconciler.add(key)
             await asyncio.sleep(0.001)
 
@@ -174,7 +174,7 @@ class Api:
 
 
 def called(*calls: int, burst: int, pause: float = 0) -> list[float]:
-    """The times of bursts with these numbers of calls, at 10 calls per second, with a `pause` after each burst."""
+    """Return the times of calls in bursts of these sizes, at 10 calls per second, with a `pause` after each burst."""
     api: Any = Api()
 
     async def call() -> None:
@@ -192,7 +192,7 @@ TENTHS = [round(n / 10, 6) for n in range(1, 21)]
 
 
 @pytest.mark.parametrize("calls", [(25,), (1,) * 25], ids=["at the same time", "one after the other"])
-def test_burst_is_immediate_and_the_rest_is_at_the_rate(calls: tuple[int, ...]) -> None:
+def test_burst_is_immediate_and_the_other_calls_follow_at_the_rate(calls: tuple[int, ...]) -> None:
     assert called(*calls, burst=5) == [0] * 5 + TENTHS
 
 

@@ -33,7 +33,7 @@ def test_pod_without_a_named_account_gets_no_token(fields):
         {"serviceAccountName": "trainer", "automountServiceAccountToken": True},
     ],
 )
-def test_choice_of_the_user_stays(fields):
+def test_pod_with_a_named_account_or_a_token_setting_stays_unchanged(fields):
     job = mpijob(launcher={"spec": pod_spec(**fields)})
     assert inject("api-access", job) == (WORKER, [NOTE.format("Worker")])
     job = mpijob(launcher={"spec": pod_spec(**fields)}, worker={"spec": pod_spec(**fields)})

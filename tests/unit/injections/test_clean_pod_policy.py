@@ -31,7 +31,7 @@ def test_policy_of_the_user_stays(value, debug):
 
 
 @pytest.mark.parametrize(("policy", "note"), [("Running", RUNNING), ("All", ALL), ("None", NONE)])
-def test_injected_policy_is_a_setting(policy, note):
+def test_setting_chooses_the_injected_policy(policy, note):
     assert len(f"clean-pod-policy: {note}") <= 120
     expected = ({"/spec/runPolicy": {"cleanPodPolicy": policy}}, [note, LOST])
     assert inject("clean-pod-policy", mpijob(), policy=policy) == expected

@@ -19,14 +19,14 @@ EXAMPLE = Example(job=mpijob(worker={"spec": {"containers": [{"name": "a", "reso
 
 
 def gpu_job(*, own=None, requests=None, product=None, **fields):
-    """A job whose workers request GPUs, or the resources in `requests`; `own` has other fields of their pod spec."""
+    """A job whose workers request GPUs, or the given `requests`. `own` has more fields of the workers' pod spec."""
     container = {"name": "mpi", "image": "x:1", "resources": {"limits": {GPU: 2} if requests is None else requests}}
     metadata = {} if product is None else {"annotations": {PRODUCT_ANNOTATION: product}}
     return mpijob(worker={"spec": {"containers": [container], **(own or {})}}, metadata=metadata, **fields)
 
 
 def inject(job, view=NODES, **settings):
-    """The placement fields of each role's pod spec, if it has any, and the notes."""
+    """Return the placement fields of each role that has such fields, and the notes."""
     decision = hold(job, only(ID, **settings), view=view)
     assert not decision.skipped
     by_role = {}
@@ -92,7 +92,7 @@ def test_unquoted_off_in_a_policy_is_read_as_off():
 
 
 class TestTerms:
-    """Node selector terms: the scheduler needs only one of them to match, so each must have the requirement."""
+    """One matching node selector term is enough for the scheduler, so each term must have the requirement."""
 
     POOL = node_label("pool", "a")
 
@@ -105,7 +105,7 @@ class TestTerms:
         ("own", "added"),
         [
             ([[POOL], [node_label("zone", "b")]], [True, True]),
-            # If some term has the key, the requirement is added to no term.
+            # If one term already has the key, no term gets the requirement.
             ([[{"key": PRESENT, "operator": "DoesNotExist"}], [POOL]], [False, False]),
             ([{}, [POOL]], [False, True]),
             ([[], [POOL]], [False, True]),
@@ -223,7 +223,7 @@ class TestNodes:
 
 
 class TestClaims:
-    """The vendor of devices from resource claims is unknown."""
+    """A resource claim does not name the vendor of its devices."""
 
     JOB = gpu_job(requests={}, own={"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]})
 
@@ -267,7 +267,7 @@ class TestProduct:
         assert notes == [f'{PRODUCT_ANNOTATION} "H100" has no effect: the job\'s own choice of nodes stays']
 
     @pytest.mark.parametrize("strength", ["required", "off"])
-    def test_terms_stay_unchanged_if_one_names_a_product(self, strength):
+    def test_product_is_added_to_no_term_if_one_term_names_a_product(self, strength):
         """The second term allows any product, and must not be narrowed."""
         own = {"affinity": require([node_label(PRODUCT, "A100")], [node_label("pool", "a")])}
         placed, notes = inject(gpu_job(product="H100", own=own), nodeAffinity=strength, tolerations=False)

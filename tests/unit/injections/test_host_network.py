@@ -34,7 +34,7 @@ def test_port_of_sshd_is_declared(container, settings, port):
 
 
 @pytest.mark.parametrize("port", [22, 8080])
-def test_declared_port_is_enough(port):
+def test_container_that_declares_a_port_stays_unchanged(port):
     assert inject(ID, on_host(ports=[{"containerPort": port}])) == ({}, [])
 
 
@@ -46,12 +46,12 @@ def test_declared_port_is_enough(port):
         {"initContainers": [{"name": "side", "restartPolicy": "Always", "ports": [{"containerPort": 22}]}]},
     ],
 )
-def test_port_declared_by_another_container_is_enough(pod):
+def test_worker_stays_unchanged_if_another_container_declares_a_port(pod):
     """The API server rejects a host port that is declared twice."""
     assert inject(ID, mpijob(worker={"spec": pod_spec(hostNetwork=True) | pod})) == ({}, [])
 
 
-def test_port_of_an_init_container_is_not_enough():
+def test_port_of_an_init_container_does_not_count():
     init = [{"name": "before", "ports": [{"containerPort": 22}]}]
     assert inject(ID, mpijob(worker={"spec": pod_spec(hostNetwork=True, initContainers=init)}))[1] == [NOTE.format(22)]
 

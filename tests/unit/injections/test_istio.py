@@ -67,7 +67,7 @@ def test_template_with_the_users_opt_out_gets_only_the_label(value):
     assert notes == [ADDED.format("Launcher, Worker, job")]
 
 
-def test_job_without_workers_is_injected():
+def test_job_without_workers_gets_the_injection():
     job = mpijob()
     job["spec"]["mpiReplicaSpecs"]["Worker"] = None
     assert inject("istio", job)[0] == {**all_metadata("Launcher"), **JOB}

@@ -86,7 +86,7 @@ def test_limit_of_the_user_stays(seconds, values):
         ({"timeout": "72h"}, {"action": "warn"}, None),
     ],
 )
-def test_notify_only_gets_the_maximum(timeout, rule, seconds):
+def test_notify_only_job_gets_the_maximum_as_its_limit(timeout, rule, seconds):
     decision = hold(annotated(action="notify-only", **timeout), with_rule(rule))
     run_policy = decision.document["spec"].get("runPolicy", {})
     assert run_policy.get("activeDeadlineSeconds") == seconds

@@ -47,7 +47,7 @@ def test_missing_class_is_reported() -> None:
         pytest.param([config(OTHERS), *MANAGED[1:]], id="not managed"),
     ],
 )
-def test_nothing_is_reported_if_kueue_may_not_manage_the_job(objects: list[Json]) -> None:
+def test_nothing_is_reported_if_kueue_possibly_does_not_manage_the_job(objects: list[Json]) -> None:
     assert injected(mpijob(), *objects, priorityClass="high") == ({}, [])
 
 

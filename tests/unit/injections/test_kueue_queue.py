@@ -1,4 +1,4 @@
-"""kueue-queue: a job is put into a queue only if Kueue will certainly start it."""
+"""The injection `kueue-queue` queues a job only if Kueue will certainly start the job."""
 
 import itertools
 import json
@@ -322,7 +322,7 @@ SECOND = [*ONE_QUEUE, queue("second")]
 
 
 def updated(new: Json, *objects: Json, runs: bool = False) -> tuple[Any, Any, list[str]]:
-    """Label, `suspend` and warnings after an update of a job in the queue `training` to `new`."""
+    """Update a job in the queue `training` to `new`, and return its label, `suspend` and warnings."""
     stored: Any = mutate(requesting("training"), only(ID), view=Snapshot(objects)).document
     stored["spec"]["runPolicy"]["suspend"] = not runs
     new["spec"].setdefault("runPolicy", {})["suspend"] = False  # the API server's default
@@ -349,11 +349,13 @@ NEEDED = "a waiting job needs a queue. Delete the job and submit it again."
         (requesting("gone"), [], "training", f"{STAYS}LocalQueue gone doesn't exist. Use second or training."),
         (requesting("A_b-"), [], "training", STAYS + INVALID),
         (requesting(""), [], "training", STAYS + NEEDED),
-        (mpijob(), [], "training", ""),  # there are two queues
+        (mpijob(), [], "training", ""),  # the namespace has two queues, so the job keeps its queue
         (mpijob(), [queue("default")], "default", MOVED.format("default")),
     ],
 )
-def test_update_of_a_waiting_job(new: Json, objects: list[Json], queue: str, warning: str) -> None:
+def test_waiting_job_moves_to_the_requested_queue_or_stays_with_a_warning(
+    new: Json, objects: list[Json], queue: str, warning: str
+) -> None:
     assert updated(new, *SECOND, *objects) == (queue, True, [warning] if warning else [])
 
 
@@ -371,7 +373,7 @@ def test_unchanged_queue_of_a_running_job_is_not_reported(new: Json) -> None:
 @pytest.mark.parametrize("skip", [{}, {SKIP: ID}])
 @pytest.mark.parametrize("labels", [{}, {LABEL: ""}], ids=["removed", "emptied"])
 def test_suspended_job_keeps_its_queue(labels: dict[str, str], skip: dict[str, str]) -> None:
-    """Without the queue the job would never be resumed. It keeps the queue even if the injection is off by now."""
+    """Without the queue the job would never be resumed. The job keeps the queue even if the injection is now off."""
     stored = mpijob(metadata={"labels": {LABEL: "training"}}, run_policy={"suspend": True})
     stored["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(stored)}
     new = mpijob(metadata={"labels": labels, "annotations": skip}, run_policy={"suspend": True})

@@ -48,7 +48,7 @@ def error(result: Result) -> str:
 
 
 class TestValidate:
-    def test_valid_documents(self) -> None:
+    def test_valid_documents_are_good(self) -> None:
         result = run("validate", "base.yaml", "bare.yaml")
         assert (result.exit_code, result.stderr) == (0, "")
         assert result.stdout == (
@@ -57,19 +57,19 @@ class TestValidate:
             "bare.yaml: good (for all namespaces, priority 0, mode warn, 0 settings)\n"
         )
 
-    def test_json_output_and_standard_input(self) -> None:
+    def test_json_output_for_an_invalid_policy_from_standard_input(self) -> None:
         result = run("validate", "-", "-o", "json", stdin=HEADER + "mode: loud")
         assert result.exit_code == 1
         (document,) = json.loads(result.stdout)["documents"]
         assert (document["title"], document["faults"][0]["line"]) == ("standard input", 3)
 
-    def test_warnings_exit_with_0(self) -> None:
+    def test_exit_code_is_0_for_a_policy_with_warnings(self) -> None:
         text = HEADER + "exemptions: [{rules: [gpus], users: [u], expires: 2020-01-01, reason: r}]"
         result = run("validate", "-", stdin=text)
         assert result.exit_code == 0
         assert "warning: standard input: exemptions[0] ended on 2020-01-01 and has no effect\n" in result.stdout
 
-    def test_unusable_input(self) -> None:
+    def test_unusable_input_is_an_error(self) -> None:
         assert error(run("validate", "nope.yaml")) == "nope.yaml: no such file or directory"
         result = run("validate", "none.yaml")
         assert result.exit_code == 2
@@ -83,7 +83,7 @@ class TestEffective:
         assert result.exit_code == 0
         return {value["path"]: [value["value"], value["source"]] for value in json.loads(result.stdout)["values"]}
 
-    def test_policies_of_a_cluster(self) -> None:
+    def test_values_come_from_the_policies_of_the_cluster(self) -> None:
         assert self.values("--cluster", "cluster.yaml")["rules.worker-count.max"] == [64, "premium"]
         assert self.values("--cluster", "cluster.yaml", name="team-b")["rules.worker-count.max"] == [8, "base"]
         elsewhere = self.values("--cluster", "cluster.yaml", "--policy-namespace", "other")
@@ -114,7 +114,7 @@ class TestEffective:
         assert "    max: 64  # premium\n" in result.stdout
         assert load_policy(result.stdout).document.mode == "enforce"
 
-    def test_unusable_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unusable_input_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")
         assert error(run("effective", "-n", "x")) == "cannot read the kubeconfig nope: No such file or directory"
         assert error(run("effective", "-n", "x", "--cluster", "nope")) == "nope: no such file or directory"
@@ -131,17 +131,17 @@ class TestDiff:
         result = run("diff", "base.yaml", "strict.yaml")
         assert (result.exit_code, result.stdout) == (1, "base changes\n  rules.worker-count.max: 8 -> 3\n")
 
-    def test_equal_policies(self) -> None:
+    def test_equal_policies_have_no_differences(self) -> None:
         result = run("diff", "base.yaml", "base.yaml")
         assert (result.exit_code, result.stdout) == (0, "nothing changes\n")
         assert json.loads(run("diff", "base.yaml", "base.yaml", "-o", "json").stdout) == []
 
-    def test_policy_from_standard_input(self) -> None:
+    def test_policy_from_standard_input_is_compared(self) -> None:
         result = run("diff", "-", "bare.yaml", stdin=HEADER + "mode: audit")
         assert result.stdout == "standard input -> bare.yaml changes\n  mode: audit -> warn\n"
 
     @pytest.mark.parametrize("files", [("base.yaml", "broken.yaml"), ("nope.yaml", "base.yaml")])
-    def test_unusable_input(self, files: tuple[str, str]) -> None:
+    def test_unusable_input_is_an_error(self, files: tuple[str, str]) -> None:
         assert error(run("diff", *files))
 
 
@@ -187,7 +187,7 @@ class TestAudit:
                 replayed = run("replay", "--policy", "strict.yaml", "--kubeconfig", str(config))
                 assert "  team-a/train: worker-count\n" in replayed.stdout
 
-    def test_unusable_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unusable_input_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")
         assert error(run("audit")).startswith("cannot read the kubeconfig nope")
         assert error(run("audit", "--policy", "broken.yaml", "--cluster", "cluster.yaml"))
@@ -230,7 +230,7 @@ class TestReplay:
         assert value["injections"]["gpu-nodes"] == {"noLonger": ["team-a/train"]}
         assert value["injectionsSummary"] == last
 
-    def test_unusable_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unusable_input_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")
         assert error(run("replay", "--policy", "base.yaml")).startswith("cannot read the kubeconfig nope")
         assert error(run("replay", "--policy", "broken.yaml", "--cluster", "cluster.yaml"))

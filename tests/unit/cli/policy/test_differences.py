@@ -52,7 +52,7 @@ def test_single_documents_with_different_names_are_compared() -> None:
     assert text(changes) == ["old.yaml -> new.yaml changes", "  mode: not set (default enforce) -> warn"]
 
 
-def test_sets_are_compared_by_name() -> None:
+def test_policies_of_two_sets_are_compared_by_name() -> None:
     old = [policy_file("a", "mode: warn"), policy_file("b", "mode: warn"), policy_file("c", "priority: 1")]
     new = [policy_file("d", "mode: audit"), policy_file("b", "mode: warn"), policy_file("c", "priority: 2")]
     assert text(differences(old, new)) == [

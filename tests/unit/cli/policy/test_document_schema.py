@@ -1,4 +1,4 @@
-"""The JSON Schema, the accepted values of fields, and the starting document."""
+"""The JSON Schema of policies, the accepted values of fields, and the policy that `policy init` prints."""
 
 import json
 from collections.abc import Iterator
@@ -181,7 +181,7 @@ class TestStartingDocument:
                 assert f"\n#   {row}\n" in self.TEXT
 
 
-def test_schema_of_tests_describes_every_field() -> None:
+def test_schema_of_policy_tests_describes_every_field() -> None:
     schema = schema_of_tests()
     assert (schema["title"], schema["required"]) == ("MPIJobPolicyTest", ["apiVersion", "kind", "policies", "tests"])
     described = [node for node in nodes(schema) if "properties" in node]

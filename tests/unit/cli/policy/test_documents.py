@@ -1,4 +1,4 @@
-"""Reading policy documents from files, and the lines of their faults."""
+"""Policy documents are read from files. Each fault has its line in the file."""
 
 import json
 from datetime import date
@@ -148,7 +148,7 @@ def test_missing_or_wrong_label_is_reported(tmp_path: Path, label: str) -> None:
     assert not policy.labelled
 
 
-def test_other_objects_are_listed(tmp_path: Path) -> None:
+def test_objects_that_are_not_policies_are_listed(tmp_path: Path) -> None:
     contents = load(tmp_path, "kind: ConfigMap\nmetadata: {name: x}\n---\nkind: Pod\n---\n" + HEADER)
     assert [other.removeprefix(str(tmp_path)) for other in contents.others] == [
         "/p.yaml, document 1: skipped ConfigMap x",

@@ -130,7 +130,7 @@ def test_policies_with_a_selector_are_ignored_for_an_unknown_namespace(stored: A
     assert report(BASE, stored=stored).notes == [note]
 
 
-def test_conflicting_document_is_named() -> None:
+def test_policy_that_conflicts_with_another_policy_is_left_out_and_named() -> None:
     low = layer("low", "rules: {gpus: {max: 2}}\nexemptions: [{rules: [gpus], users: [u], reason: r}]")
     high = layer("high", "priority: 1\nrules: {gpus: {min: 3}}\nexemptions: [{rules: [gpus], users: [u], reason: r}]")
     values = report(low, high)

@@ -1,4 +1,4 @@
-"""`policy new`: a policy and its first test."""
+"""`policy new` writes a policy, and the first test of this policy."""
 
 from functools import partial
 from pathlib import Path
@@ -64,12 +64,12 @@ def test_first_test_expects_the_verdict_on_the_job() -> None:
     assert outside == {"name": "the same job in another namespace"}
 
 
-def test_sample_job_is_valid() -> None:
+def test_first_test_of_the_sample_job_expects_no_finding() -> None:
     run("new", "first", "--into", ".")
     assert first_tests("tests/first.yaml") == [{"name": "a job where the policy is in force"}]
 
 
-def test_first_test_with_a_job_of_the_user() -> None:
+def test_first_test_uses_the_job_of_the_user() -> None:
     Path("job.yaml").write_text(yaml.dump(changed({"metadata.name": "mine"})))
     assert run("new", "first", "--job", "job.yaml", "--into", ".").exit_code == 0
     assert "name: mine" in Path("tests/first.yaml").read_text()

@@ -30,7 +30,7 @@ def test_invalid_path_is_rejected(path: str) -> None:
         ("metadata.name.nope", None),
     ],
 )
-def test_get(path: str, value: object) -> None:
+def test_get_returns_the_value_or_none(path: str, value: object) -> None:
     assert get(changed(), path) == value
 
 
@@ -45,7 +45,7 @@ def test_get(path: str, value: object) -> None:
         (f"{WORKER}.containers[1]", {"name": "second"}),
     ],
 )
-def test_put(path: str, value: object) -> None:
+def test_put_writes_the_value(path: str, value: object) -> None:
     job = changed()
     put(job, path, value)
     assert get(job, path) == value

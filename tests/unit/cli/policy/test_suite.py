@@ -68,7 +68,7 @@ def suite(case: str, head: str = "") -> str:
 
 
 class TestOutcomes:
-    def test_passing_tests(self) -> None:
+    def test_passing_tests_are_listed(self) -> None:
         assert outcomes(TIER, code=0) == ["  ok  eight", "  ok  nine"]
         assert run("t.yaml").stdout.endswith("2 tests: 2 passed, 0 failed\n")
 
@@ -104,7 +104,7 @@ class TestOutcomes:
             "Set replicas to 8 or fewer. [worker-count]"
         )
 
-    def test_different_action_fails(self) -> None:
+    def test_finding_with_a_different_action_fails_the_test(self) -> None:
         case = suite(f'change: {{"{REPLICAS}": 9}}\n    expect: [{{rule: worker-count, action: warn}}]')
         assert len(outcomes(case, code=1)) == 3
 
@@ -198,12 +198,12 @@ class TestPlaces:
             assert result.exit_code == 0, result.output
             assert "2 tests: 2 passed" in result.stdout
 
-    def test_standard_input(self) -> None:
+    def test_tests_from_standard_input_are_run(self) -> None:
         result = run("-", stdin=HEAD + TIER)
         assert result.exit_code == 0
         assert result.stdout.startswith("standard input\n")
 
-    def test_file_with_several_documents(self) -> None:
+    def test_failure_in_the_second_document_has_its_line_in_the_file(self) -> None:
         Path("t.yaml").write_text(f"{HEAD}{TIER}---\n{HEAD}{TIER.replace('at most 8', 'at most 7')}")
         result = run("t.yaml")
         assert result.exit_code == 1
@@ -232,7 +232,7 @@ class TestPlaces:
         assert result.exit_code == 2
         assert result.stderr.endswith("locked: permission denied\n")
 
-    def test_validate_skips_tests(self) -> None:
+    def test_policy_validate_skips_documents_with_tests(self) -> None:
         Path("t.yaml").write_text(HEAD + TIER)
         result = checking.run("policy", "validate", ".")
         assert result.exit_code == 0, result.output
@@ -330,7 +330,7 @@ class TestForms:
         assert result.exit_code == 1
         return result.stdout
 
-    def test_json(self) -> None:
+    def test_json_output_has_verdicts_and_failures(self) -> None:
         report = json.loads(self.shown("json"))
         assert (report["passed"], report["failed"], report["errors"]) == (1, 1, [])
         eight, nine = report["tests"]
@@ -341,14 +341,14 @@ class TestForms:
         message = "9 workers, at most 8 allowed. Set replicas to 8 or fewer."
         assert nine["verdict"] == [{"rule": "worker-count", "action": "deny", "field": REPLICAS, "message": message}]
 
-    def test_junit(self) -> None:
+    def test_junit_output_has_each_failed_test(self) -> None:
         top = ET.fromstring(self.shown("junit"))
         assert top.attrib == {"name": "policy test", "tests": "2", "failures": "1", "errors": "0"}
         (failure,) = top.iter("failure")
         assert failure.get("type") == "expected-verdict-missing"
         assert (failure.text or "").count("\n") == 1
 
-    def test_sarif(self) -> None:
+    def test_sarif_output_has_the_line_of_each_failure(self) -> None:
         (report,) = json.loads(self.shown("sarif"))["runs"]
         kinds = ["expected-verdict-missing", "unexpected-verdict"]
         assert [result["ruleId"] for result in report["results"]] == kinds
@@ -356,7 +356,7 @@ class TestForms:
         place = report["results"][0]["locations"][0]["physicalLocation"]
         assert place == {"artifactLocation": {"uri": "t.yaml"}, "region": {"startLine": 10}}
 
-    def test_github(self) -> None:
+    def test_github_output_has_the_line_of_each_failure(self) -> None:
         first, _ = self.shown("github").splitlines()
         assert first == (
             '::error file=t.yaml,line=10,title=nine::expected but missing: deny "at most 7" [worker-count]'

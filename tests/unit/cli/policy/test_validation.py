@@ -103,7 +103,7 @@ def test_faults_have_field_line_and_accepted_values() -> None:
         ([PolicyFile("a", "a.yaml", faults=(PolicyFault("", "bad"),), in_configmap=True)], []),
     ],
 )
-def test_warnings(policies: list[PolicyFile], warnings: list[str]) -> None:
+def test_conflicts_and_entries_without_effect_are_warnings(policies: list[PolicyFile], warnings: list[str]) -> None:
     outcome = check(*policies)
     assert list(outcome.warnings) == warnings
     assert outcome.as_json()["warnings"] == warnings

@@ -1,4 +1,4 @@
-"""Fixtures for tests of the ledger."""
+"""Fixtures for tests of the ledger, which stores reservations of quota."""
 
 import pytest
 
@@ -7,6 +7,6 @@ LIMITS = "webhook.controllers.reservations.limits"
 
 @pytest.fixture
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No pauses between rounds."""
+    """Removes the pauses between the rounds of the ledger."""
     monkeypatch.setattr(f"{LIMITS}.MAX_PAUSE_SECONDS", 0)
     monkeypatch.setattr(f"{LIMITS}.PODS_COUNTED_SECONDS", 0)

@@ -1,4 +1,4 @@
-"""Replicas that admit jobs at the same time see each other's reservations, and a rejected user gets the reason."""
+"""Replicas that admit jobs at the same time see each other's reservations of quota."""
 
 import asyncio
 import json
@@ -140,12 +140,12 @@ async def test_rejected_job_is_reserved_as_soon_as_it_fits() -> None:
     ("used", "limit", "new", "judged"),
     [
         (0, 8, True, 0),
-        (7, 8, True, 1),  # the two workers may not fit
+        (7, 8, True, 1),  # the quota has room for only one of the two workers
         (0, 9, True, 1),  # the cached quota is outdated
         (0, 8, False, 1),  # an update uses only the difference to the stored job
     ],
 )
-async def test_certainly_fitting_job_is_not_judged_again(used: int, limit: int, new: bool, judged: int) -> None:
+async def test_new_job_that_certainly_fits_is_not_judged_again(used: int, limit: int, new: bool, judged: int) -> None:
     world = World()
     cached, current = (quota({"pods": hard}, {"pods": used}, namespace="team") for hard in (8, limit))
     world.view.quotas = {("team", "q"): RESOURCE_QUOTAS.project(json.dumps(cached).encode())}

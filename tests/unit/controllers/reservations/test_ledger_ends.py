@@ -1,4 +1,4 @@
-"""A reservation ends after its lifetime, or with its job. A job without space for its reservation is admitted."""
+"""A reservation ends after its lifetime, or with its job. A job is admitted even if the ledger has no space for it."""
 
 import asyncio
 
@@ -60,7 +60,7 @@ async def test_entry_that_expires_too_late_is_ignored(later: float, counts: bool
 
 
 async def test_reservation_of_an_update_is_valid_although_the_job_is_visible() -> None:
-    """This replica may not have seen the update yet."""
+    """Perhaps this replica has not seen the update yet."""
     world = World()
     await world.submit("a", "b", "c")
     world.see("a")

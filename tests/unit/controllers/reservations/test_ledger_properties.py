@@ -118,10 +118,10 @@ def test_replicas_never_admit_more_than_the_quota_allows(
 def test_fitting_job_is_admitted_while_calls_work(
     seed: int, replicas: list[float], gpus: int, plan: list[Step]
 ) -> None:
-    """Every job also gets a verdict, and a rejected job does not fit in addition to the admitted jobs."""
+    """Every job gets a verdict. A rejected job would exceed the quota together with the admitted jobs."""
     cluster = Cluster(Random(seed), gpus, Weather())
     play = Play(cluster, replicas)
-    # The names of jobs differ: two jobs with the same name both reserve quota until one of them is stored.
+    # The names of the jobs differ, because two jobs of one name both reserve quota until one of them is stored.
     run(play.run([(gap, kind, f"job-{at}", size, where) for at, (gap, kind, _, size, where) in enumerate(plan)]))
     assert not play.undecided, "\n".join(cluster.told)
     for answered, workers in play.refused:

@@ -55,7 +55,10 @@ async def test_too_many_jobs_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def stalled(silent: float, cached: list[str]) -> World:
-    """A watch without events for `silent` seconds, with `cached` jobs. The API server has the jobs a and b."""
+    """A world whose watch had its last event `silent` seconds ago.
+
+    The cache has the jobs `cached`, and the API server has the jobs a and b.
+    """
     world = World()
     world.view.silent[MPI_JOBS] = silent
     read: Any = MPI_JOBS.project
@@ -97,9 +100,9 @@ async def test_thousands_of_pods_are_read_in_pages_without_blocking() -> None:
 
 @pytest.mark.parametrize(("until_pods", "admitted", "looked"), [(12, True, 13), (10**9, False, 2 * MAX_REJECTIONS)])
 async def test_job_is_not_rejected_because_of_pods_counted_twice(until_pods: int, admitted: bool, looked: int) -> None:
-    """The ledger reads the pods, then the quotas, and repeats this if the job does not fit.
+    """The ledger reads the pods, then the quotas, and repeats both reads if the job does not fit.
 
-    Each time, a pod is created in between. The quotas already count this pod.
+    In each repetition, a pod is created between the two reads, so only the quotas count this pod.
     """
     world = World()
     world.view.silent[PODS] = 0
@@ -133,7 +136,7 @@ GPUS = {"requests.nvidia.com/gpu": 8}
 
 @pytest.mark.parametrize("heard", [True, False])
 async def test_uncached_first_pod_is_not_counted_twice(heard: bool) -> None:
-    """The quota already counts the job's first pod. The replica may not have seen this use. No reservation exists."""
+    """The quota already counts the job's first pod. Perhaps the replica has not seen this. No reservation exists."""
     world = World()
     used = quota(GPUS, {"requests.nvidia.com/gpu": 1}, namespace="team")
     world.api.objects["resourcequotas"] = [used]

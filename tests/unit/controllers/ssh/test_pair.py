@@ -25,7 +25,7 @@ def test_policy_may_request_every_algorithm():
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 def test_openssh_reads_the_pair(pair: KeyPair, tmp_path):
-    """OpenSSH's `ssh-keygen` reads both files and derives our public key from the private key."""
+    """OpenSSH's `ssh-keygen` reads both files and derives the same public key from the private key."""
     private, public = tmp_path / "id_rsa", tmp_path / "id_rsa.pub"
     private.write_bytes(pair.private)
     private.chmod(0o600)

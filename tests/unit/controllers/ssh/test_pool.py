@@ -244,7 +244,7 @@ async def test_issued_key_is_not_stored(maker):
         waited = weakref.ref(
             await asyncio.gather(take(keys), take(keys)) and await keys.take("rsa-4096", deadline=FOREVER)
         )
-        # The thread that made the pair drops its reference a moment later.
+        # The thread that made the pair keeps a reference to the pair for a moment.
         await until(lambda: gc.collect() >= 0 and stocked() is None and waited() is None)
 
 

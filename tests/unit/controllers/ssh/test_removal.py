@@ -23,7 +23,7 @@ JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
 class Api:
     """An API server with Secrets, jobs and a Lease.
 
-    A deletion raises the exception of its job in `failures`. Before a deletion that is no dry run, `between` is called.
+    A deletion raises the exception that `failures` has for the job. `between` is called before each real deletion.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class World:
 
 
 def after(scenario: Callable[[World], Awaitable[None]], api: Api, *ended: str) -> World:
-    """The state after `scenario` with a replica whose cache has these ended jobs."""
+    """Run `scenario` with a replica whose cache has these ended jobs, and return the world."""
 
     async def main() -> World:
         world = World(api)

@@ -33,7 +33,7 @@ def filled(new, keys="ed25519", **fields):
 
 
 @pytest.mark.parametrize("keys", sorted(INSTANT))
-def test_secret_of_the_operator_gets_a_pair(keys):
+def test_secret_of_the_operator_gets_a_key_pair(keys):
     need = wanted(OPERATORS, keys)
     assert need == NeededKey("train-ssh", "mpijob/team-a/train", keys)
     pair = pool.generate(need.algorithm)
@@ -104,7 +104,7 @@ def test_any_content_of_the_secret_is_replaced(new):
         {"metadata__name": "-ssh", OWNER + "name": ""},
     ],
 )
-def test_other_secrets_are_not_changed(changes):
+def test_secret_that_is_not_for_the_ssh_keys_of_an_mpijob_is_not_changed(changes):
     assert skipped(secret(**changes)) == NOT_OURS
 
 
@@ -127,7 +127,7 @@ def test_invalid_secret_is_not_changed(new):
     assert skipped(new) == "not a Secret that can be read"
 
 
-def test_other_kinds_are_not_changed():
+def test_object_that_is_not_a_secret_is_not_changed():
     assert skipped(OPERATORS, kind={"group": "", "version": "v1", "kind": "ConfigMap"}) == NOT_OURS
     assert skipped(OPERATORS, kind={"group": "example.com", "version": "v1", "kind": "Secret"}) == NOT_OURS
 
@@ -135,7 +135,7 @@ def test_other_kinds_are_not_changed():
 @pytest.mark.parametrize(
     "fields", [{"operation": "DELETE"}, {"operation": "CONNECT"}, {"subResource": "status"}, {"old": OPERATORS}]
 )
-def test_other_operations_are_not_changed(fields):
+def test_secret_in_a_request_other_than_a_create_is_not_changed(fields):
     assert skipped(OPERATORS, **fields) == "not a CREATE of a Secret"
 
 
