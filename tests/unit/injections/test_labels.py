@@ -15,13 +15,13 @@ EXAMPLE = Example({"job": {"team": "ml"}, "pods": {"example.com/cost-centre": "4
         ({"labels": {"app": "x"}}, {ESCAPED: "mpijob"}),
     ],
 )
-def test_job_type_is_added(metadata, added):
+def test_label_job_type_is_added(metadata, added):
     notes = ["added training.kubeflow.org/job-type=mpijob"]
     assert inject("labels", mpijob(metadata=metadata)) == (added, notes)
 
 
 @pytest.mark.parametrize("value", ["mpijob", "mine", ""])
-def test_value_of_the_user_stays(value):
+def test_label_of_the_user_stays(value):
     job = mpijob(metadata={"labels": {"training.kubeflow.org/job-type": value, "team": value}})
     assert inject("labels", job, job={"team": "a"}) == ({}, [])
 

@@ -18,11 +18,11 @@ NAMED = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limi
 
 
 def bounds(kind: str = "Container", **item: Any) -> dict[str, Any]:
-    """A LimitRange of the namespace."""
+    """A LimitRange of the namespace `team`."""
     return limit_range("bounds", {"type": kind, **item}, namespace="team")
 
 
-# A LimitRange without effect on pods, so that the LimitRanges of the namespace are known.
+# This LimitRange has no effect on pods. With it, the view knows the LimitRanges of the namespace.
 KNOWN = bounds("PersistentVolumeClaim")
 
 
@@ -35,7 +35,7 @@ QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "line"}}
 
 
 def in_queue(amounts: dict[str, Any], *objects: dict[str, Any]) -> Snapshot:
-    """A ClusterQueue with these amounts for jobs with the label QUEUED. Its flavor has no topology by default."""
+    """A cluster in which jobs with the labels `QUEUED` use a ClusterQueue with the quotas `amounts`."""
     objects = objects or (config(), flavor("f"))
     queue = cluster_queue("cq", {"f": amounts})
     return Snapshot([KNOWN, namespace("team"), queue, local_queue("line", "cq", namespace="team"), *objects])
@@ -126,7 +126,7 @@ def test_launcher_that_is_a_worker_or_has_pod_resources_stays_unchanged() -> Non
     assert injected(mpijob(launcher={"spec": None}), view) == ({}, [])
 
 
-def test_resources_satisfy_the_ratio_of_a_limit_range() -> None:
+def test_injected_resources_satisfy_the_ratio_of_a_limit_range() -> None:
     view = Snapshot([bounds(maxLimitRequestRatio={"cpu": "2"})])
     added, notes = injected(job(), view)
     assert added == {RESOURCES: {"requests": {"cpu": "1"}}, f"{RESOURCES}/limits": {"cpu": "1"}}
@@ -164,7 +164,7 @@ def test_resources_that_exceed_the_queue_are_not_set(cpu: str, memory: str, prob
     assert not problem or notes == [f"nothing is set for the launcher: {problem}"]
 
 
-def test_when_always_sets_requests_without_a_quota() -> None:
+def test_requests_are_set_without_a_quota_if_the_setting_when_is_always() -> None:
     added, notes = injected(job({"resources": {"limits": {"cpu": "4"}}}), Snapshot([KNOWN]), when="always")
     assert added == {f"{RESOURCES}/requests": {"memory": "512Mi"}}
     assert notes == ["set the launcher's requests.memory 512Mi"]
@@ -208,10 +208,10 @@ def test_launcher_in_a_topology_aware_queue_gets_a_request(view: ClusterView, am
     _, notes = injected(job(metadata=QUEUED), view)
     assert notes == ([f"set the launcher's {amounts}"] if amounts else [])
     assert injected(job({"resources": {"limits": {GPU: "0"}}}, metadata=QUEUED), view) == ({}, [])
-    assert injected(job(), view) == ({}, []), "no queue"
+    assert injected(job(), view) == ({}, []), "the job is in no queue"
 
 
-def test_launcher_gets_zero_gpus_if_a_limit_range_has_a_default() -> None:
+def test_launcher_gets_zero_gpus_if_a_limit_range_adds_gpus_by_default() -> None:
     view = Snapshot([bounds(default={GPU: "1", "cpu": "2"})])
     added, notes = injected(job(None, {"resources": {"limits": {GPU: "2"}}}), view)
     assert added == {RESOURCES: {"requests": {GPU: "0"}}, f"{RESOURCES}/limits": {GPU: "0"}}

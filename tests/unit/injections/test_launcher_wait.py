@@ -1,4 +1,4 @@
-"""launcher-wait: which jobs get the init container, its permissions, and runs of its script in real shells."""
+"""launcher-wait: an init container of the launcher waits for the workers. Some tests run its script in real shells."""
 
 import shutil
 import subprocess
@@ -31,7 +31,7 @@ EXAMPLE = Example(job=waiting_job())
 
 
 def container(mpi_job=None, **settings):
-    """The init container of the job."""
+    """The init container that the injection adds."""
     added, notes = inject(ID, mpi_job or waiting_job(), **settings)
     (init_container,) = added[INIT]
     assert len(added) == len(notes) == 1
@@ -50,7 +50,7 @@ def test_init_container_has_the_launchers_image_and_the_script():
     }
 
 
-def test_init_container_has_the_launchers_resources_and_user_but_no_rights():
+def test_init_container_has_the_launchers_resources_and_user_but_no_privileges():
     rights = {"runAsUser": 1000, "runAsNonRoot": True, "privileged": True, "capabilities": {"add": ["IPC_LOCK"]}}
     amounts = {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi", "nvidia.com/gpu": 1}}
     launcher = {
@@ -133,7 +133,7 @@ def test_init_container_uses_the_shell_of_the_launcher(command, shell):
         ({"annotation": "2023", "labels": QUEUED}, ["-p2023"]),
     ],
 )
-def test_script_gets_the_port_that_the_job_shows(fields, option):
+def test_script_gets_the_ssh_port_that_the_job_states(fields, option):
     assert container(waiting_job(**fields))["command"][5:] == option
 
 
@@ -161,7 +161,7 @@ def test_script_gets_the_port_that_the_job_shows(fields, option):
         ({"launcher": {"resources": {"limits": {"hugepages-2Mi": "1Gi"}}}}, {}),
     ],
 )
-def test_launcher_waits(fields, settings):
+def test_launcher_waits_for_the_workers(fields, settings):
     assert container(waiting_job(**fields), **settings)["name"] == "wait-for-workers"
 
 
@@ -177,7 +177,10 @@ NOT_WAITING = {
     "policy allows only the launcher's own shell": ({}, {"when": "ownShell"}),
     "worker may not start sshd": ({"worker": {"command": ["/start.sh"]}}, {}),
     "no sshd": ({"worker": {"command": ["sleep", "infinity"]}}, {}),
-    "no sshd, but a shell": ({"worker": {"command": ["python", "train.py"]}, "launcher": SCRIPTED}, {}),
+    "no sshd, and the launcher runs a shell": (
+        {"worker": {"command": ["python", "train.py"]}, "launcher": SCRIPTED},
+        {},
+    ),
     "elastic Horovod": (launched("horovodrun", "--host-discovery-script", "/etc/mpi/discover_hosts.sh", "x"), {}),
     "elastic Horovod by --min-np": (launched("horovodrun", "--min-np", "2", "x"), {}),
     "script configures ssh": (launched("sh", "-c", "echo Port 2222 >> ~/.ssh/config; mpirun x"), {}),
@@ -198,7 +201,7 @@ NOT_WAITING = {
 
 
 @pytest.mark.parametrize(("fields", "settings"), NOT_WAITING.values(), ids=NOT_WAITING)
-def test_launcher_does_not_wait(fields, settings):
+def test_launcher_does_not_wait_for_the_workers(fields, settings):
     assert inject(ID, waiting_job(**fields), **settings) == ({}, [])
 
 
@@ -272,7 +275,7 @@ exit 255
 
 
 def run(folder: Path, shell: str, hosts: list[str], *options: str, seconds="20", ssh: str | None = SSH, date=True):
-    """(exit code, output) of the script with this hostfile and this program as ssh."""
+    """Run the script with `hosts` in the hostfile and `ssh` as the program ssh. Return (exit code, output)."""
     (folder / "bin").mkdir()
     for name in ("sleep", "grep", *(["date"] if date else [])):
         (folder / "bin" / name).symlink_to(shutil.which(name) or "")
@@ -316,7 +319,7 @@ def test_script_ends_with_success_and_names_the_missing_worker(tmp_path, shell):
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_script_stops_at_its_time_limit_and_calls_no_worker_again_after_its_answer(tmp_path, shell):
+def test_script_stops_at_its_time_limit_and_calls_each_worker_until_it_answers(tmp_path, shell):
     hosts = [f"j-worker-{index}.j.team.svc" for index in range(2, 40)]
     slow = SSH.replace('echo "$host" >>', 'sleep 1; echo "$host" >>')
     run(tmp_path, shell, ["j-worker-0.j.team.svc", *hosts], seconds="2", ssh=slow)

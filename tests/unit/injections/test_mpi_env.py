@@ -25,7 +25,7 @@ def with_env(env, **spec):
         ({"mpiImplementation": "LAM"}, [], []),
     ],
 )
-def test_launcher_gets_the_variables_of_its_implementation(spec, added, notes):
+def test_launcher_gets_the_variables_of_the_mpi_implementation(spec, added, notes):
     assert operations("mpi-env", mpijob(**spec)) == added
     assert inject("mpi-env", mpijob(**spec))[1] == notes
 
@@ -51,7 +51,7 @@ def test_variable_that_open_mpi_4_rejects_next_to_the_option_x_is_never_injected
 
 
 def launched(script=None, env=None, **spec):
-    """A job whose launcher runs `script`: a text in bash, or a list of words. By default it runs mpirun."""
+    """A job whose launcher runs `script`. A string runs in bash, and a list is the command. The default is mpirun."""
     command = ["bash", "-c", script] if isinstance(script, str) else script
     container = {"name": "mpi", "command": command or ["mpirun", "-np", "2", "x"], "env": env or []}
     return mpijob(launcher={"spec": {"containers": [container]}}, **spec)
@@ -136,7 +136,7 @@ def test_job_that_sets_the_parameter_of_open_mpi_5_gets_no_copy_and_no_warning(s
 
 
 @pytest.mark.parametrize(("implementation", "notes"), [("MPICH", 1), ("Intel", 0)])
-def test_plm_rsh_args_are_ignored_for_other_implementations(implementation, notes):
+def test_plm_rsh_args_are_ignored_if_the_implementation_is_not_open_mpi(implementation, notes):
     job = launched('mpirun -mca plm_rsh_args "-p $P" x', mpiImplementation=implementation)
     value, messages = ssh_args(job)
     assert (value, len(messages)) == (None, notes)

@@ -1,4 +1,4 @@
-"""networks: the pods that compute get attachments, which are added to those of the user in the same notation."""
+"""networks: the pods that compute are attached to networks. The user's networks and their notation stay."""
 
 import json
 from typing import Any
@@ -60,7 +60,7 @@ def test_networks_of_the_policy_are_attached() -> None:
         ),
     ],
 )
-def test_networks_are_added_to_those_of_the_user(existing: str, after: str) -> None:
+def test_networks_of_the_policy_are_added_to_the_networks_of_the_user(existing: str, after: str) -> None:
     added, _ = inject(ID, job(existing), view=KNOWN, networks=RAILS)
     assert added == {f"{OF_WORKER}/annotations/{KEY}": after}
 
@@ -259,6 +259,6 @@ def test_update_restores_the_network_next_to_the_users_current_networks(
     assert applied["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["metadata"]["annotations"][NETWORKS] == after
 
 
-def test_nothing_is_injected_without_the_setting() -> None:
+def test_nothing_is_injected_without_the_setting_networks() -> None:
     assert inject(ID, job(), view=KNOWN) == ({}, [])
     assert inject(ID, job("a/b/c"), view=KNOWN) == ({}, [])

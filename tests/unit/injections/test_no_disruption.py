@@ -24,7 +24,7 @@ def test_launcher_and_workers_are_annotated():
         assert added[f"{where}/{key.replace('/', '~1')}"] == value
 
 
-def test_value_of_the_user_stays():
+def test_annotation_of_the_user_stays():
     job = annotated("worker", **dict.fromkeys(BOTH, "maybe"))
     job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["metadata"] = {"annotations": dict(BOTH)}
     assert inject(ID, job, **ON) == ({}, [])

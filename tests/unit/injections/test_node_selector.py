@@ -19,7 +19,7 @@ def worker_only(**spec):
     return mpijob(worker={"spec": pod_spec(**spec)}, launcher={"spec": None})
 
 
-def test_nothing_is_injected_without_the_setting():
+def test_nothing_is_injected_without_the_setting_labels():
     assert inject(ID, mpijob()) == ({}, [])
 
 
@@ -52,17 +52,17 @@ STAYS = "the job's own choice of nodes stays, the policy has pool=training"
         ({**affinity("mine"), "nodeSelector": {"pool": "training"}}, []),
     ],
 )
-def test_choice_of_the_user_stays(own, notes):
+def test_nodes_that_the_user_chose_stay(own, notes):
     assert inject(ID, worker_only(**own), labels={"pool": "training"}) == ({}, notes)
 
 
-def test_each_label_is_decided_independently():
+def test_label_is_added_if_the_user_chose_a_value_only_for_another_label():
     added, notes = inject(ID, worker_only(nodeSelector={"pool": "mine"}), labels=LABELS)
     assert added == {f"{WORKER}/topology.kubernetes.io~1zone": "a"}
     assert notes == ["added nodeSelector topology.kubernetes.io/zone=a", STAYS]
 
 
-def test_preferred_affinity_is_not_a_choice():
+def test_preferred_affinity_of_the_user_does_not_prevent_the_label():
     term = {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["mine"]}]}
     preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": term}]}
     job = worker_only(affinity={"nodeAffinity": preferred})

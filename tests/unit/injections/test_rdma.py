@@ -1,4 +1,4 @@
-"""rdma: devices, networks and variables for the pods that compute, or the reason why nothing is injected."""
+"""rdma: the pods that compute get devices, networks and variables. If nothing is injected, a note gives the reason."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -50,7 +50,7 @@ def job(
     security: Mapping[str, Any] | None = None,
     **spec: Any,
 ) -> dict[str, Any]:
-    """A job with this value of the annotation `rdma`. Its workers request GPUs, or the amounts in `limits`."""
+    """A job whose annotation has the value `requested`. The limits of its workers are `limits`, by default GPUS."""
     container = {
         "name": "mpi",
         "image": "registry.example.com/mpi:1",
@@ -91,7 +91,7 @@ def notes_without(lost: str, reason: str) -> list[str]:
 
 class TestRequest:
     @pytest.mark.parametrize(("requested", "always"), [(None, False), ("false", False), ("false", True)])
-    def test_job_without_the_annotation_gets_nothing(self, requested: str | None, always: bool) -> None:
+    def test_job_that_does_not_request_rdma_gets_nothing(self, requested: str | None, always: bool) -> None:
         assert run(job(requested=requested), HOST, always=always) == ({}, [])
 
     @pytest.mark.parametrize(("requested", "always"), [("true", False), (None, True), ("true", True)])
@@ -354,7 +354,7 @@ class TestNodesWithoutTheDevice:
             ([HOST, network("rail-0", VF)], {"networks": ["fabric/rail-0"]}, f"1 {VF}"),
         ],
     )
-    def test_policy_injects_no_device_that_no_node_has(
+    def test_policy_does_not_inject_a_device_that_all_nodes_lack(
         self, nodes: list[Any], settings: dict[str, Any], resource: str
     ) -> None:
         reason = f"no RDMA: no node that could hold the pods has {resource}"
@@ -467,5 +467,5 @@ class TestIpcLock:
         allowed = openshift.openshift({"default": ["privileged"]}, namespace="team")
         assert self.run(job(), *allowed)[1] == ["gave the worker IPC_LOCK"]
 
-    def test_ipc_lock_is_added_only_by_setting(self) -> None:
+    def test_ipc_lock_is_not_added_by_default(self) -> None:
         assert run(job(), HOST, TEAM)[1] == ["gave the worker 8 nvidia.com/hostdev"]

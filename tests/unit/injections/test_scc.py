@@ -1,4 +1,4 @@
-"""scc: fields that an SCC of OpenShift requires but does not fill in."""
+"""scc: the injection sets fields that an SCC of OpenShift requires and does not fill in itself."""
 
 from typing import Any
 
@@ -58,11 +58,11 @@ def test_job_with_a_fixed_user_gets_a_user_namespace() -> None:
         (mpijob(), V3),
     ],
 )
-def test_no_user_namespace_if_it_does_not_help_or_is_not_needed(job: Any, may_use: Any) -> None:
+def test_user_namespace_is_not_injected_if_it_is_useless_or_not_needed(job: Any, may_use: Any) -> None:
     assert "hostUsers" not in str(mutated(job, view(may_use)).patch)
 
 
-def test_worker_with_a_user_of_the_scc_gets_the_capability_for_sshd() -> None:
+def test_worker_whose_user_the_scc_chooses_gets_the_capability_for_sshd() -> None:
     assert specs(mutated(mpijob(), view()))["Worker"]["containers"][0]["securityContext"] == BIND_SERVICE
 
 
@@ -78,7 +78,7 @@ def test_nothing_is_injected_if_the_scc_drops_nothing_or_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("name", ["openmpi-pi", "intel-pi", "mpich-pi"])
-def test_injected_example_is_accepted_under_restricted_v3(name: str) -> None:
+def test_example_with_injections_is_accepted_under_restricted_v3(name: str) -> None:
     (job,) = yaml.load_all((EXAMPLES / f"{name}.yaml").read_text())
     cluster = view(V3)
     assert run("scc", job, view=cluster)

@@ -1,4 +1,4 @@
-"""security-context: where the level restricted is enforced, unset fields get the required values."""
+"""security-context: if the Pod Security level restricted is enforced, unset fields get the required values."""
 
 import json
 from random import Random
@@ -73,7 +73,7 @@ def test_nothing_is_injected_if_restricted_is_not_enforced(view):
 
 
 def with_floor(exemptions=(), **settings):
-    """A policy with only this injection, and a floor: a level required in addition to the labels."""
+    """A policy with this injection alone. Its floor is a level that applies in addition to the namespace's labels."""
     document = {
         "apiVersion": "policy.training.openshift.io/v1",
         "kind": "MPIJobPolicy",
@@ -88,7 +88,7 @@ FLOOR = with_floor()
 
 
 @pytest.mark.parametrize("view", [NothingKnown(), labelled("team"), labelled("team", enforce="baseline")])
-def test_floor_of_the_policy_applies_like_the_label(view):
+def test_floor_of_the_policy_has_the_effect_of_the_label(view):
     assert contexts(mpijob(), view=view, policy=FLOOR) == {"Launcher/mpi": FILLED, "Worker/mpi": WORKERS}
     assert mutated(mpijob(), view, FLOOR).told["security-context"] == [
         "added allowPrivilegeEscalation, capabilities, runAsNonRoot, seccompProfile for restricted:latest"
@@ -104,11 +104,11 @@ def test_floor_of_the_policy_applies_like_the_label(view):
         ({"action": "off"}, None),
     ],
 )
-def test_floor_applies_only_if_it_rejects(settings, context):
+def test_floor_applies_only_if_the_policy_rejects_jobs_below_it(settings, context):
     assert launcher(mpijob(), view=labelled("team"), policy=with_floor(**settings)) == context
 
 
-def test_version_of_an_equal_label_overrides_the_version_of_the_floor():
+def test_version_in_the_labels_overrides_the_version_of_the_floor():
     floor = with_floor(floorVersion="v1.18")
     assert launcher(mpijob(), view=labelled("team", enforce="restricted"), policy=floor) == FILLED
 
@@ -152,7 +152,7 @@ def test_note_names_the_added_fields():
     assert mutated(job).notes == []
 
 
-def test_net_bind_service_is_a_setting():
+def test_net_bind_service_is_not_added_if_the_setting_is_false():
     assert contexts(mpijob(), policy=only("security-context", netBindService=False))["Worker/mpi"] == FILLED
 
 
@@ -162,11 +162,11 @@ def test_net_bind_service_is_a_setting():
         ({}, FILLED),
         (None, FILLED),
         ({"runAsUser": 1000}, {**FILLED, "runAsUser": 1000}),
-        ({"runAsUser": 0}, {"runAsUser": 0}),  # the namespace starts no root container
+        ({"runAsUser": 0}, {"runAsUser": 0}),  # the injection cannot make a root container valid
         ({"runAsNonRoot": False}, {**FILLED, "runAsNonRoot": False}),
         ({"allowPrivilegeEscalation": True}, {**FILLED, "allowPrivilegeEscalation": True}),
         ({"allowPrivilegeEscalation": None}, FILLED),
-        # The API server rejects the next two with allowPrivilegeEscalation: false.
+        # The API server rejects `allowPrivilegeEscalation: false` in the next two contexts.
         ({"privileged": True}, {**MAY_ESCALATE, "privileged": True}),
         (
             {"capabilities": {"add": ["CAP_SYS_ADMIN"]}},
@@ -207,7 +207,7 @@ def test_capabilities_of_the_user_in_a_worker_stay(own, expected):
         ({"runAsUser": 1000, "fsGroup": 1000}, set()),
     ],
 )
-def test_pod_security_context_applies(pod_context, missing):
+def test_fields_in_the_security_context_of_the_pod_are_not_added(pod_context, missing):
     expected = {key: value for key, value in FILLED.items() if key not in missing}
     assert (launcher(mpijob(launcher={"spec": pod_spec(securityContext=pod_context)})) or {}) == expected
 
@@ -240,7 +240,7 @@ def test_run_as_non_root_is_not_added_in_a_user_namespace(version, missing):
     assert launcher(job, view=view) == {key: value for key, value in FILLED.items() if key not in missing}
 
 
-def test_invalid_template_is_left_to_the_schema():
+def test_invalid_template_stays_unchanged():
     after = contexts(mpijob(launcher={"spec": pod_spec(hostPID="yes")}))
     assert (after["Launcher/mpi"], after["Worker/mpi"]) == (None, WORKERS)
 

@@ -120,7 +120,7 @@ def test_launcher_with_accelerators_gets_a_volume() -> None:
     assert notes == ["mounted a memory volume of 8Gi at /dev/shm of the launcher"]
 
 
-def test_accelerator_resource_names_are_a_setting() -> None:
+def test_names_of_accelerators_come_from_the_setting_resources() -> None:
     submitted = job({"resources": {"limits": {"example.com/npu": 1}}})
     assert inject("shared-memory", submitted) == ({}, [])
     assert inject("shared-memory", submitted, resources=["example.com/*"])[1]
@@ -135,5 +135,5 @@ def test_accelerator_resource_names_are_a_setting() -> None:
         ({"os": None, "nodeSelector": None}, False),
     ],
 )
-def test_pods_for_windows_stay_unchanged(fields: dict[str, Any], unchanged: bool) -> None:
+def test_only_pods_for_windows_stay_unchanged(fields: dict[str, Any], unchanged: bool) -> None:
     assert (inject("shared-memory", job(gpus("8Gi"), **fields)) == ({}, [])) == unchanged

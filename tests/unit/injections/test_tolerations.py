@@ -16,7 +16,7 @@ def worker_only(own):
     return mpijob(worker={"spec": pod_spec(tolerations=own)}, launcher={"spec": None})
 
 
-def test_nothing_is_injected_without_the_setting():
+def test_nothing_is_injected_without_the_setting_tolerations():
     assert inject(ID, mpijob()) == ({}, [])
 
 
@@ -53,7 +53,7 @@ def test_toleration_is_injected_as_written(toleration, note):
         ({"key": "team", "operator": "", "value": "ml", "effect": ""}, True),
         ({"key": "team", "operator": "Exists"}, True),
         ({"operator": "Exists"}, True),
-        ({**TEAM, "tolerationSeconds": 60}, True),  # the user chose how long
+        ({**TEAM, "tolerationSeconds": 60}, True),  # the user chose tolerationSeconds
         ({**TEAM, "effect": "NoSchedule"}, False),
         ({**TEAM, "value": "other"}, False),
         ({**TEAM, "value": None}, False),
@@ -66,7 +66,7 @@ def test_toleration_that_the_user_has_is_not_added(own, covered):
     assert operations(ID, worker_only([own]), tolerations=[TEAM]) == ([] if covered else [(f"{WORKER}/-", TEAM)])
 
 
-def test_toleration_of_every_effect_is_not_covered_by_one_effect():
+def test_toleration_of_every_effect_is_not_covered_by_a_toleration_of_one_effect():
     every_effect = {"key": "a", "operator": "Exists"}
     assert operations(ID, worker_only([every_effect]), tolerations=[every_effect]) == []
     one_effect = {**every_effect, "effect": "NoSchedule"}
@@ -78,7 +78,7 @@ def test_toleration_listed_twice_in_the_policy_is_added_once():
 
 
 class TestUpdate:
-    """Kueue compares tolerations of a running job, so an update restores only injected tolerations."""
+    """An update restores only injected tolerations. Kueue itself adds and removes the tolerations of flavors."""
 
     def update(self, new, old):
         sent = request(new, old=old, operation="UPDATE")

@@ -58,7 +58,7 @@ def test_workers_get_an_affinity_for_each_label_of_the_nodes():
 
 @pytest.mark.parametrize("name", [{"name": "copy"}, {"generateName": "train-"}])
 def test_affinity_to_the_workers_of_another_job_is_reported(name):
-    """The job is a copy of another one. When the user has removed the copied affinity, the job gets its own."""
+    """The job is a copy of another job. If the user removes the copied affinity, the injection adds a new affinity."""
     copied = hold(mpijob(), only(ID), view=NODES).document
     copied["metadata"] = {**name, "annotations": copied["metadata"]["annotations"]}
     reason = 'podAffinity draws the workers to job "train". Remove it if this job is a copy.'
@@ -79,7 +79,7 @@ def test_weights_decrease_to_one():
     assert [term["weight"] for term in terms["Worker"]] == [100, 25, 6, 1, 1, 1]
 
 
-def test_key_of_the_policy_that_no_node_has_is_reported():
+def test_policy_key_that_no_node_has_is_reported():
     terms, _, notes = inject(mpijob(), keys=["switch", ZONE])
     assert terms == {"Worker": [term(ZONE, 100, **NAMED)]}
     assert notes == [
@@ -116,7 +116,7 @@ class TestGenerateName:
 
     @pytest.mark.parametrize("kubelet", ["v1.30.9", "v1.9.0", "", "kwok-v0.8.0", None])
     def test_no_affinity_if_the_api_server_may_drop_match_label_keys(self, kubelet):
-        """Without match label keys the affinity would attract workers of all jobs to each other."""
+        """Without matchLabelKeys, the affinity would attract workers of all jobs to each other."""
         view = NothingKnown() if kubelet is None else Snapshot([node("n1", {RACK: "r"}, kubelet=kubelet)])
         terms, _, notes = inject(self.job(), view, keys=[RACK])
         assert terms == {}
@@ -199,7 +199,7 @@ def test_topology_annotation_of_the_user_stays(kind):
 
 
 class TestKueue:
-    """In a queue with topology-aware scheduling (TAS), Kueue places the pods, as their annotation requests."""
+    """In a queue with topology-aware scheduling (TAS), an annotation tells Kueue where to place the pods."""
 
     TOPOLOGY = kueue.topology("racks", BLOCK, RACK, HOST)
     BASE = (
@@ -258,7 +258,7 @@ class TestKueue:
             (self.job(), only_there, on_tas),
             (computes, only_there, together),
             (self.job(), self.mixed({"cpu": 0, GPU: 0}, tas), {"Launcher": {ANYWHERE: "true"}, **on_tas}),
-            # A level that both topologies have is tried first. If there is none, the narrowest level of `big` is used.
+            # The annotation names a level of both topologies, or the narrowest level of `big` if no level is in both.
             (self.job(), self.two_topologies("cell", HOST), {"Worker": {LEVEL: HOST}}),
             (self.job(), self.two_topologies("room", "cell"), {"Worker": {LEVEL: "cell"}}),
         ):
@@ -314,7 +314,7 @@ def test_injecting_is_safe_for_every_kind_of_job():
 
 
 @pytest.mark.parametrize("name", ["bert-", "b" * 70])
-def test_job_name_that_is_not_a_label_gets_no_affinity(name):
+def test_job_with_a_name_that_is_not_a_valid_label_gets_no_affinity(name):
     """With the invalid name in a selector, a fault would be reported in a field that the user did not write."""
     job = mpijob()
     job["metadata"]["name"] = name

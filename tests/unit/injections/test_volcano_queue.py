@@ -58,8 +58,8 @@ def test_job_with_a_queue_or_another_controller_stays_unchanged(job: Json) -> No
     assert injected(job, *OBJECTS) == ({}, [])
 
 
-def test_queue_of_kueue_is_injected_first() -> None:
-    """A job that `kueue-queue` has put into a Kueue queue gets no Volcano queue."""
+def test_job_with_an_injected_kueue_queue_gets_no_volcano_queue() -> None:
+    """The injection `kueue-queue` runs earlier."""
     objects = [
         {**OBJECTS[0], "metadata": {**OBJECTS[0]["metadata"], "labels": {}}},
         *OBJECTS[1:],

@@ -86,7 +86,7 @@ def test_nothing_is_injected_if_the_operator_cannot_wait(fields):
 @pytest.mark.parametrize(
     ("fields", "settings"),
     [
-        # The image decides the port: upstream's image has 2222 in its sshd_config.
+        # The job does not state the port. The image may set any port in its sshd_config.
         ({}, {}),
         ({"worker": {"command": ["/start.sh"]}}, PORT),
         ({"worker": {"command": ["/usr/sbin/sshd", "-De"]}}, {}),

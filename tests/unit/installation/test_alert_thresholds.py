@@ -1,4 +1,4 @@
-"""The thresholds of the alerts, tested with promtool of Prometheus."""
+"""promtool of Prometheus tests the thresholds of the alerts."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +16,7 @@ OF_CALLS = "apiserver_admission_webhook_admission_duration_seconds_bucket"
 
 
 class Case(NamedTuple):
-    """Series in the notation of promtool, with a value per minute."""
+    """Series in promtool's notation, with one value per minute, and whether the alert fires after `minutes`."""
 
     alert: str
     series: dict[str, str]
@@ -25,13 +25,13 @@ class Case(NamedTuple):
 
 
 def slow(labels: str, soon: int, late: int) -> dict[str, str]:
-    """Calls per minute with the labels `labels`: `soon` below one second, and `late` between one and two seconds."""
+    """Calls with these labels. Per minute, `soon` calls take less than a second, `late` calls one to two seconds."""
     buckets = {"1": soon, "2": soon + late, "+Inf": soon + late}
     return {f'{OF_CALLS}{{{labels},le="{bound}"}}': f"0+{count}x60" for bound, count in buckets.items()}
 
 
 def pairs(alert: str, series: str, *, above: str, below: str, minutes: int) -> list[Case]:
-    """Three cases of an alert: with `above` it fires after `minutes` and not earlier, and with `below` never."""
+    """Three cases of an alert. With `above` it fires after `minutes`, not earlier. With `below` it never fires."""
     return [
         Case(alert, {series: above}, minutes, fires=True),
         Case(alert, {series: above}, minutes - 2, fires=False),

@@ -1,4 +1,4 @@
-"""The Helm chart equals the manifests for kustomize. tests/integration/test_chart.py renders it with helm."""
+"""The Helm chart equals the manifests for kustomize. tests/integration/test_chart.py renders the chart with helm."""
 
 import pytest
 

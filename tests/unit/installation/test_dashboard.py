@@ -1,4 +1,4 @@
-"""The dashboards: their page, their panels and their queries."""
+"""The panels and queries of the Grafana dashboards."""
 
 import re
 from itertools import pairwise
@@ -32,7 +32,8 @@ FOREIGN = {
     "apiserver_admission_match_condition_evaluation_errors_total": {"name"},
     "process_cpu_seconds_total": set[str](),
     "process_resident_memory_bytes": set[str](),
-    # kube-state-metrics (docs/metrics/workload), cAdvisor (docs/storage/prometheus.md) and NVIDIA's DCGM exporter
+    # Metrics of kube-state-metrics (docs/metrics/workload), of cAdvisor (docs/storage/prometheus.md) and of NVIDIA's
+    # DCGM exporter
     "kube_pod_owner": {*OF_PODS, "owner_kind", "owner_name"},
     "kube_job_owner": {"namespace", "job_name", "owner_kind", "owner_name"},
     "kube_pod_info": {*OF_PODS, "node"},
@@ -89,7 +90,7 @@ def test_panels_have_their_own_ids_and_do_not_overlap(board: dict[str, Any]) -> 
         assert next_["y"] >= one["y"] + one["h"] or next_["x"] >= one["x"] + one["w"]
 
 
-def test_panel_of_saved_gpus_lists_the_right_rules() -> None:
+def test_queries_for_saved_gpus_list_all_rules_of_importance_fails() -> None:
     fails = "|".join(rule.id for rule in REGISTRY.values() if rule.importance is Importance.FAILS)
     saved = [set(re.findall(r'rule([!=]~)"([^"]*)"', expr)) for expr in QUERIES if "rule=~" in expr or "rule!~" in expr]
     assert saved == [{("=~", fails)}, {("!~", fails)}], f"manifests/components/monitoring/dashboard.yaml: {fails}"

@@ -1,4 +1,4 @@
-"""The recording rules that combine the job metrics of replicas, tested with promtool of Prometheus."""
+"""promtool of Prometheus tests the recording rules, which combine the job metrics of the replicas."""
 
 import re
 from pathlib import Path
@@ -10,8 +10,8 @@ from webhook.server.metrics import JOB_PREFIX
 
 CREATED = f"{JOB_PREFIX}created_total"
 RUNNING = f"{JOB_PREFIX}running"
-# One job per minute is created, and each replica counts all jobs. The first replica ends after an hour. The second
-# replica starts ten minutes before that, and counts from 0.
+# One job per minute is created, and each replica counts all jobs. The first replica ends after 60 minutes. The
+# second replica starts after 50 minutes, and counts from 0.
 SERIES = {
     f'{CREATED}{{namespace="team-a",pod="first"}}': "100+1x60",
     f'{CREATED}{{namespace="team-a",pod="second"}}': "_x50 0+1x70",
@@ -73,7 +73,7 @@ PODS = {
 ID = 'job_name="train",role="worker",worker_id="1"'
 
 
-def test_pod_metrics_are_joined_by_owner(tmp_path: Path) -> None:
+def test_pod_metrics_get_the_name_of_the_job_that_owns_the_pod(tmp_path: Path) -> None:
     expected = {
         "mpijob_pod_info": {
             f"mpijob_pod_info{{{WORKER},{ID}}}": 1,

@@ -1,4 +1,4 @@
-"""The manifests match the code. tests/integration/test_manifests.py applies them to a cluster."""
+"""The manifests match the code. tests/integration/test_manifests.py applies the manifests to a cluster."""
 
 import re
 from typing import Any
@@ -72,7 +72,7 @@ def test_service_may_read_exactly_the_watched_resources() -> None:
 
 
 def test_legacy_component_matches_the_code_without_match_conditions() -> None:
-    """Match conditions need Kubernetes 1.28. The component removes them, like the code does for older servers."""
+    """Match conditions need Kubernetes 1.28. For older API servers, the component and the code leave them out."""
     client_config = registration.by_service(PROGRAM, PROGRAM)
     legacy = registration.configurations(
         client_config, labels=manifests.PART_OF, policy_namespace=PROGRAM, match_conditions=False
@@ -103,7 +103,7 @@ def test_component_adds_an_option_and_its_rights(rights: ComponentRights) -> Non
 
 
 @pytest.mark.parametrize("component", ["", *sorted(COMPONENTS)])
-def test_command_line_is_valid(component: str) -> None:
+def test_arguments_of_the_container_are_valid(component: str) -> None:
     """click parses the arguments, and `serve` is not run."""
     name, *flags = arguments(component)
     context = main.commands[name].make_context(name, list(flags))
@@ -155,7 +155,7 @@ def test_version_and_image_are_set_in_one_place() -> None:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_every_optional_component_is_mentioned(overlay: str) -> None:
+def test_overlay_mentions_every_optional_component(overlay: str) -> None:
     text = (MANIFESTS / "overlays" / overlay / "kustomization.yaml").read_text(encoding="utf-8")
     named = set(re.findall(r"\.\./\.\./components/([\w-]+)", text))
     assert named <= COMPONENTS
@@ -187,7 +187,7 @@ def test_generating_spare_keys_does_not_trigger_autoscaling() -> None:
 
 
 def test_alerts_use_existing_labels() -> None:
-    """test_dashboard.py tests the metrics."""
+    """test_dashboard.py tests that the metrics of the alerts exist."""
     ours = {metric.name: set(metric.labels) for metric in (*METRICS, *AUDIT_METRICS)}
     (rule,) = documents("components/monitoring/alerts.yaml")
     alerts = [alert for group in rule["spec"]["groups"] for alert in group["rules"]]

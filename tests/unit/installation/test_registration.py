@@ -33,7 +33,7 @@ WANTED = configurations(by_url("https://192.0.2.7:8443", b"CA"), labels=OURS, po
 # The complete objects are in manifests/components/hooks/webhooks.yaml and manifests/components/trainer/webhooks.yaml.
 
 
-def test_trainer_hooks_come_last_and_only_with_the_option():
+def test_trainer_hooks_need_the_option_and_come_last():
     client_config = by_url("https://192.0.2.7:8443", b"CA")
     _, plain = configurations(client_config, labels={}, policy_namespace="policies")
     _, validating = configurations(client_config, labels={}, policy_namespace="policies", options={"--trainer"})
@@ -70,7 +70,7 @@ def test_without_match_conditions_the_hook_for_secrets_fails_open():
     }
 
 
-def test_client_config_of_a_service():
+def test_client_config_names_the_service_and_the_path():
     path = "/validate-mpijob"
     service = {"namespace": "training", "name": "webhook", "port": 443, "path": path}
     assert by_service("training", "webhook")(path) == {"service": service}
@@ -89,7 +89,7 @@ async def registration(api, tmp_path):
     await made.close()
 
 
-async def test_install_and_remove(api, registration):
+async def test_installed_objects_are_removed(api, registration):
     await registration.install(WANTED)
     assert set(api.objects) == {MUTATING, VALIDATING}
     assert api.objects[MUTATING]["webhooks"] == WANTED[0]["webhooks"]

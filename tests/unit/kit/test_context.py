@@ -1,4 +1,4 @@
-"""`Context`, the input of rules besides the job."""
+"""`Context` is the second input of rules, next to the job."""
 
 from webhook.kit.context import Context
 from webhook.kit.limits import MAX_SUGGESTIONS

@@ -1,4 +1,4 @@
-"""The optional parts: all are listed, and their references can be resolved."""
+"""The optional parts are the packages in webhook/parts. All are listed, and their references can be resolved."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ from webhook.kit.optional_parts import NAMES, parts
 
 
 def references(value: Any) -> Iterator[str]:
-    """Every "package.module:name" of a part."""
+    """Every reference "package.module:name" in a part."""
     if isinstance(value, str) and value.startswith("webhook.parts."):
         yield value
     elif isinstance(value, Mapping):

@@ -28,11 +28,11 @@ def build(document, *steps):
         (("", 0, "-"), "//0/-"),
     ],
 )
-def test_pointer(path, expected):
+def test_pointer_escapes_slashes_and_tildes(path, expected):
     assert pointer(path) == expected
 
 
-def test_pointer_of_a_pod_template():
+def test_template_path_is_the_path_of_the_pod_template():
     assert pointer(template_path("Worker")) == "/spec/mpiReplicaSpecs/Worker/template"
 
 
@@ -48,7 +48,7 @@ def test_pointer_of_a_pod_template():
         ({"a": {"b": {}}}, ("a", "b"), []),
     ],
 )
-def test_add(document, path, operations):
+def test_add_sets_a_missing_field_and_keeps_an_existing_value(document, path, operations):
     builder, (added,) = build(document, ("add", path, 1))
     assert [(o["path"], o["value"]) for o in builder.operations] == operations
     assert all(o["op"] == "add" for o in builder.operations)
@@ -66,7 +66,7 @@ def test_add(document, path, operations):
         *(({"a": {"b": own}}, "new", "default", []) for own in ("own", "new", 0, {})),
     ],
 )
-def test_add_over_a_default(document, value, over, added):
+def test_add_replaces_only_null_and_the_default(document, value, over, added):
     builder, (was_added,) = build(document, ("add", ("a", "b"), value, over))
     assert was_added == bool(added)
     assert [(o["path"], o["value"]) for o in builder.operations] == added
@@ -113,7 +113,7 @@ def test_item_is_appended_once(document, added):
     assert len(builder.operations) == added
 
 
-def test_append_by_a_key_other_than_name():
+def test_append_compares_items_by_the_given_key():
     mount = {"name": "shm", "mountPath": "/dev/shm"}
     builder = PatchBuilder({"l": [{"name": "shm", "mountPath": "/other"}]})
     assert builder.append(("l",), mount, key="mountPath")
@@ -132,7 +132,7 @@ GPU = {"key": "gpu", "operator": "Exists"}
         ({"l": ["y"]}, "y", False),
     ],
 )
-def test_append_to_a_list_without_a_key(document, item, added):
+def test_append_without_a_key_compares_whole_items(document, item, added):
     builder, (was_added,) = build(document, ("append", ("l",), item, None))
     assert was_added == added
     assert builder.document["l"][-1] == item
@@ -147,7 +147,7 @@ def test_append_to_an_object_is_a_conflict():
     ("path", "value"),
     [(("a", 0, "b"), 1), (("a", 1), None), (("a", "b"), None), ((), {"a": [{"b": 1}]})],
 )
-def test_get(path, value):
+def test_get_returns_the_value_or_none(path, value):
     assert PatchBuilder({"a": [{"b": 1}]}).get(path) == value
 
 

@@ -18,7 +18,7 @@ from webhook.kit.settings import (
 BASES = (RuleSettings, WarningRuleSettings)
 
 
-def test_default_actions() -> None:
+def test_default_action_is_deny_or_warn() -> None:
     assert [base().action for base in BASES] == [Action.DENY, Action.WARN]
     assert len({base.model_fields["action"].description for base in BASES}) == 1
 
@@ -42,7 +42,7 @@ def test_unknown_setting_is_rejected() -> None:
     ("action", "ceiling", "expected"),
     [("deny", "warn", "warn"), ("audit", "warn", "audit"), ("deny", "deny", "deny"), ("warn", "off", "off")],
 )
-def test_ceiling_only_weakens_an_action(action: str, ceiling: str, expected: str) -> None:
+def test_ceiling_never_strengthens_an_action(action: str, ceiling: str, expected: str) -> None:
     assert Action(action).at_most(Action(ceiling)) == expected
 
 

@@ -1,4 +1,4 @@
-"""Fixtures of the commands' and the server's tests, and a cluster without jobs."""
+"""Fixtures from the tests of commands and of the server, and a cluster without jobs."""
 
 import pytest
 

@@ -13,7 +13,7 @@ from webhook.plugins import api, testing
 TEMPLATE = ROOT / "examples" / "plugin"
 
 
-def test_names_of_the_api() -> None:
+def test_api_has_exactly_the_stable_names() -> None:
     assert api.__all__ == [
         "ABSENT", "ITEM", "LAUNCHER", "NAMESPACES", "UNKNOWN", "WORKER", "Action", "Admitted", "Answer", "CauseReason",
         "Caution", "ComesBack", "Context", "Degree", "Form", "Importance", "InjectionSettings", "MPIJob", "Namespace",

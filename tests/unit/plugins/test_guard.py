@@ -1,4 +1,4 @@
-"""If a plug-in fails in a review, only its result is left out."""
+"""If a plug-in fails in a review, the review continues without the result of this plug-in."""
 
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,7 @@ def test_failing_injection_leaves_the_job_unchanged(tmp_path: Path, body: str) -
         assert "required-injection" not in [each.rule for each in decide(GOOD, required).denied]
 
 
-def test_conflicting_injection_is_not_a_failure_and_others_are_applied(tmp_path: Path) -> None:
+def test_conflicting_injection_is_not_a_failure_and_other_injections_are_applied(tmp_path: Path) -> None:
     install_injection(
         tmp_path, 'patch.add(("metadata", "labels", "a"), "b")\n    patch.add(("kind", "x"), 1)\n    yield'
     )
@@ -135,7 +135,7 @@ FORM = '(Form(("metadata", "labels", ITEM), lambda key, value: {}),)'
 
 
 def updated(tmp_path: Path, holds: str) -> Decision:
-    """An update that drops the label `a` from a job; a plug-in has a form for the label."""
+    """The decision on an update that drops the label `a`. `holds` says which labels the plug-in may have injected."""
     install_injection(tmp_path, "yield from ()", forms=FORM.format(holds))
     stored = jobs.changed({"metadata.labels": {"a": "b"}})
     with taken_in(tmp_path, "acme"):
@@ -154,7 +154,7 @@ def test_failing_form_restores_nothing(tmp_path: Path, body: str) -> None:
     assert (decision.skipped, decision.patch) == ("", [])
 
 
-def test_failing_settings_are_a_fault_of_the_document(tmp_path: Path) -> None:
+def test_failing_settings_are_a_fault_of_the_policy_document(tmp_path: Path) -> None:
     text = RULE.replace(
         'word: str = "no"', 'word: str = "no"\n    def model_post_init(self, _): self.word == "x" and 1 / 0'
     )

@@ -1,4 +1,4 @@
-"""Only named plug-ins are loaded. A broken plug-in is reported, and other rules are unaffected."""
+"""The service loads only plug-ins that its setting names. A broken plug-in is reported, and other rules still apply."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from webhook.policy.in_force import load_policy
 GOOD = RULE.format(id="acme-no", body=SAYS_NO)
 
 
-def test_plugin_that_is_not_named_is_not_imported(tmp_path: Path) -> None:
+def test_plugin_that_the_setting_does_not_name_is_not_imported(tmp_path: Path) -> None:
     install(tmp_path, "acme", {"acme_no": "raise SystemExit('imported')"}, {"rules": {"acme-no": "acme_no:check"}})
     with taken_in(tmp_path) as plugins:
         assert plugins == ()
@@ -29,7 +29,7 @@ def test_plugin_that_is_not_named_is_not_imported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["acme", "Acme", "all"])
-def test_named_plugin_is_loaded(tmp_path: Path, name: str) -> None:
+def test_plugin_that_the_setting_names_is_loaded(tmp_path: Path, name: str) -> None:
     install(
         tmp_path,
         "acme",
@@ -65,7 +65,7 @@ WRONG = {
     "not decorated": ("def check(): pass", "acme_no:check is not a function below @rule"),
     "another id": (RULE.format(id="acme-yes", body=SAYS_NO), "acme_no:check is called acme-yes in @rule"),
     "no docstring": (GOOD.partition("\n")[2], "its module has no docstring"),
-    "no settings": (
+    "settings of another class": (
         GOOD.replace("(RuleSettings)", "(InjectionSettings)"),
         "its settings are not derived from RuleSettings",
     ),
@@ -74,8 +74,14 @@ WRONG = {
         GOOD.replace('word: str = "no"', 'word: str = "no"; action: int = 3'),
         "its settings change the type of action, but only the default may differ",
     ),
-    "no JSON": (GOOD.replace('word: str = "no"', 'n: float = float("inf")'), "its settings cannot be used: ValueError"),
-    "admits": (GOOD.replace('since="1.0"', 'since="1.0", admits=lambda _: 3'), "`admits` does not return Admitted"),
+    "a default that JSON cannot express": (
+        GOOD.replace('word: str = "no"', 'n: float = float("inf")'),
+        "its settings cannot be used: ValueError",
+    ),
+    "admits returns a number": (
+        GOOD.replace('since="1.0"', 'since="1.0", admits=lambda _: 3'),
+        "`admits` does not return Admitted",
+    ),
 }
 
 
@@ -94,7 +100,7 @@ def test_broken_plugin_is_reported_and_policies_that_use_it_stay_valid(tmp_path:
 
 
 @pytest.mark.parametrize("forms", ["Form(('spec',), a_text)", "(7,)", "(Form(['spec'], a_text),)"])
-def test_forms_must_be_a_tuple_of_forms(tmp_path: Path, forms: str) -> None:
+def test_plugin_whose_forms_are_not_a_tuple_of_forms_is_broken(tmp_path: Path, forms: str) -> None:
     install_injection(tmp_path, "yield from ()", forms=forms)
     with taken_in(tmp_path, "acme") as (plugin,):
         assert plugin.state == "broken"

@@ -1,4 +1,4 @@
-"""The template in examples/plugin: built as a wheel, unpacked like pip does, and used by the commands."""
+"""The tests build the template in examples/plugin as a wheel, unpack the wheel, and run commands with the plug-in."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Custom rules in policy documents: syntax, merging, the trial, and their effect on jobs."""
+"""Custom rules in policy documents: syntax, merging, trial runs on usual jobs, and effects on jobs."""
 
 import re
 from typing import Any
@@ -52,7 +52,7 @@ def test_mode_of_the_policy_limits_the_action_of_the_rule() -> None:
     assert decide(policy(rule(SLOTS), mode="warn")).allowed
 
 
-def test_rule_without_a_value_admits_the_job_and_is_reported() -> None:
+def test_rule_whose_expression_has_no_value_admits_the_job_and_is_reported() -> None:
     decision = decide(policy(rule("object.spec.nothing == 1")))
     assert decision.allowed
     fault = {"custom/mine": 'Key not found in map : "nothing"'}
@@ -60,7 +60,7 @@ def test_rule_without_a_value_admits_the_job_and_is_reported() -> None:
     assert decision.response("1").audit_annotations["rule-faults"] == f"custom/mine: {fault['custom/mine']}"
 
 
-def test_rule_without_a_value_rejects_the_job_if_on_error_is_deny() -> None:
+def test_rule_whose_expression_has_no_value_rejects_the_job_if_on_error_is_deny() -> None:
     decision = decide(policy(rule("object.spec.nothing == 1", onError="deny")))
     assert denials(decision) == [
         'spec: the rule could not be evaluated (Key not found in map : "nothing").'
@@ -139,7 +139,10 @@ def test_update_is_rejected_only_for_a_new_violation() -> None:
 
 
 def test_stored_job_is_evaluated_with_its_own_facts() -> None:
-    """With the new job's facts both jobs would violate the rule, so the update from 2 workers would be admitted."""
+    """With the facts of the new job, the stored job would violate the rule too.
+
+    The update from 2 workers to 4 workers would then be admitted.
+    """
     few = policy(rule("job.workers <= 2"))
     assert not decide(few, changed({"Worker.replicas": 4}), old=changed({"Worker.replicas": 2})).allowed
     assert decide(few, changed({"Worker.replicas": 4}), old=changed({"Worker.replicas": 3})).allowed
@@ -217,7 +220,7 @@ rules:
 """
 
 
-def test_trial_reports_faults_with_lines_and_rules_without_a_value() -> None:
+def test_trial_reports_faults_with_lines_and_expressions_without_a_value() -> None:
     tried = read(YAML, policy_model())
     sources = custom_rules_check.sources(tried)
     checked = custom_rules_check.check(tried, YAML, try_expressions(Trial(sources, tried.params)))
@@ -250,7 +253,7 @@ def test_expression_that_ended_the_trial_is_reported() -> None:
         ("requests == 1", False),
     ],
 )
-def test_expression_reads_the_variable(source: str, reads: bool) -> None:
+def test_variable_that_an_expression_reads_is_recognised(source: str, reads: bool) -> None:
     assert mentions(source, "request") is reads
 
 

@@ -40,7 +40,7 @@ SETTINGS = list(settings(policy_model()))
 
 
 def document_with(path: tuple[str, ...], value: Any) -> dict[str, Any]:
-    """A document with `value` at the path; for a list on the path, in its first entry."""
+    """A document with `value` at the path. If a field on the path is a list, the path continues in its first entry."""
     annotation: Any = policy_model()
     wraps: list[tuple[str, bool]] = []
     for name in path:
@@ -61,7 +61,7 @@ def faults_of(whole: Mapping[str, Any]) -> str:
 
 
 def ours(text: str) -> str:
-    """The text without words from the document: values, quoted names and fields."""
+    """The text without the parts that come from the document: values, quoted names and fields."""
     text = re.sub(r"\(it is [^\n]*", "", text)
     text = re.sub(r'"[^"\n]*"', "", text)
     return "\n".join(line.split(": ", 2)[-1] for line in text.split("\n"))
@@ -98,7 +98,7 @@ def test_any_wrong_document_is_described_in_yaml_terms(whole: dict[str, Any]) ->
 
 @pytest.mark.parametrize("path", [path for path in SETTINGS if "rules" in path[:1] or len(path) == 1], ids=".".join)
 def test_proposed_list_is_accepted(path: tuple[str, ...]) -> None:
-    """If a setting has a text instead of a list, the message proposes a list. Its entry may still be invalid."""
+    """If a setting has a text instead of a list, the message proposes a list. An entry of the list may be invalid."""
     for value in ("a.example/b", "a", "nothing of the kind"):
         message = faults_of(document_with(path, value))
         if proposed := re.search(r": must be a list: (\[.*\])$", message):
@@ -161,7 +161,7 @@ def test_proposed_list_is_accepted(path: tuple[str, ...]) -> None:
         ("injections: {istio: {enabled: maybe}}", 'injections.istio.enabled: must be true or false (it is "maybe")'),
     ],
 )
-def test_messages(text: str, message: str) -> None:
+def test_message_names_line_field_and_fix(text: str, message: str) -> None:
     with pytest.raises(PolicyError) as caught:
         document.load(HEADER + text, policy_model())
     assert str(caught.value) == (message if message.startswith("line") else f"line 3: {message}")

@@ -1,7 +1,7 @@
-"""The policies in manifests/policies: each can be loaded, and all can be combined.
+"""Each policy in manifests/policies can be loaded, and all can be combined.
 
-Their effects are tested by the files in manifests/policies/tests and manifests/policies/published/tests, which
-tests/unit/cli/policy/test_suite.py runs. Here are effects that those files do not show.
+The files in manifests/policies/tests and manifests/policies/published/tests test most effects of the policies.
+tests/unit/cli/policy/test_suite.py runs these files. The tests below are for the other effects.
 """
 
 import re

@@ -38,7 +38,7 @@ def most_gpus(loaded: Loaded) -> int:
         ({}, ""),
     ],
 )
-def test_misplaced_document_is_recognised(data: dict[str, object], key: str) -> None:
+def test_document_under_another_key_is_recognised(data: dict[str, object], key: str) -> None:
     assert store.misplaced(data) == key
 
 
@@ -141,7 +141,7 @@ FOREIGN = {"a": "of a user", "_b": "of a user"}
     ],
     ids=["no copies", "keys of users", "own copy", "newest copy", "own copy is empty", "own copy is damaged"],
 )
-def test_version_of_the_service_starts_from_its_own_copy_or_the_newest(
+def test_service_starts_from_the_copy_of_its_version_or_from_the_newest_copy(
     data: dict[str, str], expected: dict[str, str]
 ) -> None:
     assert remembered_texts(data, "2.0") == expected

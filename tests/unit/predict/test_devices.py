@@ -59,7 +59,9 @@ def by_claim(*requests: Json, classes: tuple[Json, ...] = (), **more: Any) -> De
         ([], 0, 0, 0),
     ],
 )  # fmt: skip
-def test_devices_of_a_claim_template(requests: list[Json], least: int, most: int | None, requested: int) -> None:
+def test_claim_template_has_a_minimum_a_maximum_and_a_requested_number_of_devices(
+    requests: list[Json], least: int, most: int | None, requested: int
+) -> None:
     classes = (device_class("rdma.example.com"), device_class("other"))
     assert by_claim(*requests, classes=classes) == Devices(least, most, requested, by_claim=(least, most) != (0, 0))
 

@@ -20,7 +20,7 @@ KATA = {
     "metadata": {"name": "kata"},
     "overhead": {"podFixed": {"cpu": "250m"}},
 }
-FREE = limit_range("free")  # a LimitRange without limits, so that LimitRanges are known
+FREE = limit_range("free")  # it has no limits; with it, the view knows the LimitRanges
 LAUNCHER_CLASS = "Launcher.template.spec.runtimeClassName"
 
 
@@ -29,7 +29,7 @@ def pods(changes: Json | None = None, *, view: ClusterView | None = None) -> tup
     return job_pods(defaulted(changed(changes)), context)
 
 
-def test_launcher_and_workers() -> None:
+def test_job_has_one_pod_of_the_launcher_and_the_pods_of_the_workers() -> None:
     launcher, worker = pods()
     assert (launcher.role, launcher.path, launcher.count) == ("Launcher", "spec.mpiReplicaSpecs[Launcher]", 1)
     assert (worker.role, worker.path, worker.count) == ("Worker", "spec.mpiReplicaSpecs[Worker]", 4)
@@ -50,11 +50,11 @@ def test_launcher_and_workers() -> None:
         ({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}, []),
     ],
 )
-def test_roles(changes: Json, roles: list[str]) -> None:
+def test_role_without_pods_is_left_out(changes: Json, roles: list[str]) -> None:
     assert [group.role for group in pods(changes)] == roles
 
 
-def test_defaults_of_the_namespace() -> None:
+def test_defaults_of_a_limit_range_apply_to_containers_without_resources() -> None:
     limits = limit_range("a", {"type": "Container", "default": {"cpu": 3}, "defaultRequest": {"memory": "2Gi"}})
     elsewhere = {**limit_range("b", {"type": "Container", "default": {"cpu": 9}}), "metadata": {"name": "b"}}
     empty = {"Launcher.template.spec.containers.0.resources": REMOVE}
@@ -69,7 +69,7 @@ def test_defaults_of_the_namespace() -> None:
     ("name", "requests"),
     [("kata", "1250m"), ("gone", "1"), ("", "1")],
 )
-def test_overhead_of_the_runtime_class(name: str, requests: str) -> None:
+def test_overhead_of_the_runtime_class_is_added(name: str, requests: str) -> None:
     launcher, worker = pods({LAUNCHER_CLASS: name})
     assert (shown(launcher.requests)["cpu"], launcher.certain) == (requests, True)
     assert shown(worker.requests)["cpu"] == "16"
@@ -81,8 +81,8 @@ def test_pods_are_uncertain_if_limit_ranges_or_the_runtime_class_are_unknown() -
     assert (launcher.certain, worker.certain) == (False, True)
 
 
-def test_different_defaults_of_limit_ranges() -> None:
-    """The smallest default is used, and only the amounts of a container that gets a default are uncertain."""
+def test_smallest_default_of_several_limit_ranges_is_used() -> None:
+    """Amounts are uncertain if they come from a default that differs between LimitRanges."""
     disputed = [limit_range(name, {"type": "Container", "default": {"cpu": cpu}}) for name, cpu in (("a", 3), ("b", 2))]
     launcher, worker = pods({"Launcher.template.spec.containers.0.resources": REMOVE}, view=Snapshot(disputed))
     assert (launcher.certain, launcher.disputed, shown(launcher.requests)) == (False, {"cpu"}, {"cpu": "2"})

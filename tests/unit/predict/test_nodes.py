@@ -23,7 +23,7 @@ def test_cluster_without_nodes_is_unknown() -> None:
     assert all_nodes(Snapshot([])) is UNKNOWN
 
 
-def test_all_nodes_together() -> None:
+def test_facts_of_all_nodes_are_combined() -> None:
     tainted = ["gpu:NoSchedule", "b:NoSchedule"]
     nodes = [
         node("a", {"zone": "x", "own": "a"}, tainted, kubelet="v1.33.1", cpu="1", **{GPU: "8"}),
@@ -44,7 +44,7 @@ def test_all_nodes_together() -> None:
     )
 
 
-def test_largest_amount_and_karpenter_of_any_node() -> None:
+def test_any_node_can_have_the_largest_amount_or_come_from_karpenter() -> None:
     nodes = all_nodes(Snapshot([node("a", cpu="2"), node("b", {"karpenter.sh/nodepool": "x"}, cpu="9")]))
     assert nodes is not UNKNOWN
     assert nodes.most["cpu"] == quantity.parse("9")
@@ -79,7 +79,7 @@ class TestOfNames:
         assert results == [1, 1, 2, 2, 3]
         assert calls == [["a"], ["a", "b"], ["b"]]
 
-    def test_mapping_without_a_cache(self) -> None:
+    def test_mapping_without_a_cache_gives_the_result(self) -> None:
         assert of_names({"a": {}, "b": {}}, sorted) == ["a", "b"]
 
     def test_result_for_a_store_is_computed_once(self) -> None:

@@ -53,7 +53,7 @@ def suggested(decision: Decision) -> list[str]:
         (job(4), {}, 4, "Reduce worker count to 2 (4 GPUs total)"),
         # one worker would fit, but worker-count requires two
         (job(4), {}, 2, "Reduce worker count to 2, GPUs per worker to 1 and slotsPerWorker to 1 (2 GPUs total)"),
-        # more than any node has, and too large for a `range`
+        # the number of GPUs is too large for a `range` of Python
         (job(4, 10**19), {"gpus": {"action": "off"}}, 16, "Reduce GPUs per worker to 4 (16 GPUs total)"),
         (job(4), {"worker-count": {"min": 1}}, 2, "Reduce worker count to 1 (2 GPUs total)"),
         (job(4), {"worker-count": {"action": "warn"}}, 2, "Reduce worker count to 1 (2 GPUs total)"),
@@ -83,11 +83,13 @@ def suggested(decision: Decision) -> list[str]:
         ),
     ],
 )
-def test_suggestion_for_a_quota(changes: Json, rules: Json, hard: int, first: str) -> None:
+def test_suggestion_for_a_job_above_a_quota_satisfies_the_rules(
+    changes: Json, rules: Json, hard: int, first: str
+) -> None:
     assert suggested(decide(changes, rules, of_team({GPUS: hard})))[0] == first
 
 
-def test_suggestion_to_wait_for_other_jobs() -> None:
+def test_suggestion_says_to_wait_if_other_jobs_use_the_quota() -> None:
     suggestions = suggested(decide(job(4, 8), {}, of_team({GPUS: 8}, {GPUS: 8})))
     assert suggestions == [
         "Reduce GPUs per worker to 2 and slotsPerWorker to 2 (8 GPUs total), and wait for existing jobs to complete",
@@ -168,7 +170,9 @@ def test_suggested_size_is_admitted_by_all_rules(changes: Json, rules: Json, har
         (2, 8, {"gpus": {"min": 8}}, 7, ["Request less."]),
     ],
 )
-def test_suggestion_for_a_queue(workers: int, gpus: int, rules: Json, nominal: int, fixes: list[str]) -> None:
+def test_suggestion_for_a_job_above_the_quota_of_a_queue_satisfies_the_rules(
+    workers: int, gpus: int, rules: Json, nominal: int, fixes: list[str]
+) -> None:
     quotas = {"cpu": 9999, "memory": "9Ti", "nvidia.com/gpu": nominal}
     queue = local_queue("q", "behind", namespace="team")
     objects = [config(), namespace("team"), queue, cluster_queue("behind", {"plain": quotas})]
@@ -211,7 +215,7 @@ def test_suggestion_for_a_queue(workers: int, gpus: int, rules: Json, nominal: i
         ({SLOTS: -1}, {"slots": {"min": 0}}, ["Use 1 or more."]),
     ],
 )
-def test_suggestions_of_other_rules(changes: Json, rules: Json, fixes: list[str]) -> None:
+def test_suggestions_of_other_rules_satisfy_all_rules(changes: Json, rules: Json, fixes: list[str]) -> None:
     decision = decide(changes, rules)
     assert [finding.violation.fix.partition(" your administrator for")[0] for finding in decision.denied] == fixes
 

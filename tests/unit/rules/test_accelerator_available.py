@@ -35,7 +35,7 @@ TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
 
 
 def nodes(**changes: Any) -> list[Json]:
-    """Eight nodes with GPUs and four small ones without. `changes` apply to the spec of the GPU nodes."""
+    """Eight nodes with GPUs and four small nodes without GPUs. `changes` is the spec of the nodes with GPUs."""
     with_gpus = [{**node, "spec": changes} for node in gpu_nodes(8)]
     without = gpu_nodes(4, gpus=0, prefix="cpu", cpu=32, memory="128Gi", zone="zone-b")
     return [{"apiVersion": "v1", "kind": "Node", **node} for node in (*with_gpus, *without)]
@@ -139,7 +139,7 @@ def test_worker_that_no_node_could_hold_is_reported(limits: Json, fault: str, fi
         ({}, RACK, "a", 'no node has "a", but rack-0, rack-1', "Use one of rack-0, rack-1."),
         ({}, "nvidia.com/gpu.products", "a", "no node has this label", f"Use {PRODUCT}."),
         ({}, "zzz", "a", "no node has this label", "Remove it, or label the nodes."),
-        # For each demand there is a node that meets it, but no node meets all of them.
+        # At least one node meets each demand, but no node meets all demands together.
         (gpus(1), ZONE, "zone-b", 'no node that otherwise fits has "zone-b", but zone-a', "Use zone-a."),
         (
             {LIMITS: {"cpu": "64"}},
@@ -327,7 +327,7 @@ CHECKED = [local_queue("team", "gpus"), cluster_queue("gpus", admissionChecks=["
         (MANY, False, [], []),
     ],
 )
-def test_action_for_a_job_larger_than_all_nodes(
+def test_action_for_a_job_larger_than_all_nodes_depends_on_autoscaling(
     changes: Json, autoscaled: bool | None, objects: list[Json], ceiling: list[str]
 ) -> None:
     result = violations(RULE, changes, settings={"autoscaled": autoscaled}, view=Snapshot(objects))

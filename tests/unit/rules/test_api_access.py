@@ -1,4 +1,4 @@
-"""api-access: pods that keep an API token. The injection usually prevents the token."""
+"""api-access: the rule reports pods with an API token. The injection api-access usually prevents the token."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""child-names: existing objects with the names that the operator needs."""
+"""child-names: the rule reports existing objects whose names the operator needs for the job."""
 
 from typing import Any
 
@@ -40,26 +40,26 @@ def test_unknown_pods_without_the_label_cause_no_violation() -> None:
 
 @pytest.mark.parametrize(("kind", "name"), NAMES)
 class TestTakenNames:
-    def test_object_without_owner_is_rejected(self, kind: str, name: str) -> None:
+    def test_object_without_owner_causes_a_rejection(self, kind: str, name: str) -> None:
         result = violations("child-names", view=Snapshot([child(kind, name)]))
         fault = f'{kind} "{name}" exists and is not the job\'s, {NEVER}'
         fix = f"Rename the job, or delete that {kind} if it is not needed."
         assert result == [Violation("metadata.name", fault, fix=fix, reason=CauseReason.FORBIDDEN)]
 
     @pytest.mark.parametrize("change", [{"kind": "PyTorchJob"}, {"name": "other"}, {"apiVersion": "x/v1"}])
-    def test_object_of_another_owner_is_rejected(self, kind: str, name: str, change: dict[str, str]) -> None:
+    def test_object_of_another_owner_causes_a_rejection(self, kind: str, name: str, change: dict[str, str]) -> None:
         owner = {**OURS, **change}
         (result,) = violations("child-names", view=Snapshot([child(kind, name, owner=owner)]))
         assert f"exists and belongs to {owner['kind']} {owner['name']}" in result.message
         assert not result.advisory
 
-    def test_object_of_a_former_job_is_a_warning(self, kind: str, name: str) -> None:
+    def test_object_of_a_former_job_causes_a_warning(self, kind: str, name: str) -> None:
         for changes in ({}, {"metadata.uid": "2"}):
             (result,) = violations("child-names", changes, view=Snapshot([child(kind, name, owner=OURS)]))
             assert found([result]) == [f'(advice) metadata.name: {kind} "{name}" belongs to a former job of this name']
             assert result.fix == LATER
 
-    def test_object_that_is_being_deleted_is_a_warning(self, kind: str, name: str) -> None:
+    def test_object_that_is_being_deleted_causes_a_warning(self, kind: str, name: str) -> None:
         view = Snapshot([child(kind, name, deletionTimestamp="2026-01-01T00:00:00Z")])
         (result,) = violations("child-names", view=view)
         assert found([result]) == [f'(advice) metadata.name: {kind} "{name}" is still being deleted']
@@ -80,7 +80,7 @@ class TestTakenNames:
         changes = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
         assert violations("child-names", changes, view=Snapshot([child(kind, name)])) == []
 
-    def test_taken_worker_name_of_a_suspended_job_is_a_warning(self, kind: str, name: str) -> None:
+    def test_taken_worker_name_of_a_suspended_job_causes_a_warning(self, kind: str, name: str) -> None:
         """For a suspended job the operator creates all objects except the workers' pods."""
         (result,) = violations("child-names", {"spec.runPolicy.suspend": True}, view=Snapshot([child(kind, name)]))
         assert result.advisory == (kind == "Pod")
@@ -96,7 +96,7 @@ def test_pods_without_the_name_of_a_worker_are_accepted(name: str, others: int) 
 
 
 @pytest.mark.parametrize("workers", [1, 4, 2**31 - 1])
-def test_only_the_first_taken_pod_is_reported(workers: int) -> None:
+def test_only_the_first_taken_name_of_a_pod_is_reported(workers: int) -> None:
     pods = [child("Pod", f"train-worker-{index}") for index in (0, 1, 2)]
     (result,) = violations("child-names", {"Worker.replicas": workers}, view=Snapshot(pods))
     assert '"train-worker-0"' in result.message

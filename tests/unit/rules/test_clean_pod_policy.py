@@ -21,7 +21,9 @@ REFUSED = 'spec.runPolicy.cleanPodPolicy: "None" is not allowed here (the defaul
         ("nonsense", ["Running"], []),  # the rule upstream-contract reports this
     ],
 )
-def test_policy_that_is_not_allowed_is_rejected(value: Any, allowed: list[str] | None, expected: list[str]) -> None:
+def test_clean_pod_policy_that_is_not_allowed_is_rejected(
+    value: Any, allowed: list[str] | None, expected: list[str]
+) -> None:
     settings = {"allowed": allowed} if allowed else {}
     result = violations(ID, {"spec.runPolicy.cleanPodPolicy": value}, settings=settings)
     assert found(result) == expected

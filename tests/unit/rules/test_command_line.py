@@ -1,4 +1,7 @@
-"""command-line: commands that do not start their program. The conformance tests check numbers of ranks with mpirun."""
+"""command-line: the rule reports commands that do not start their program.
+
+The conformance tests compare the rule's messages about numbers of ranks with the behaviour of mpirun.
+"""
 
 from typing import Any
 
@@ -67,7 +70,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-o", "pipefail", "-c", "mpirun -np 4 train"], None, "OpenMPI"),
         (["bash", "/run.sh", "mpirun -np 4 train"], None, "OpenMPI"),
         (["bash", "/run.sh", "mpirun", "-np", "4", "train"], None, "OpenMPI"),
-        (["bash", "mpirun", "-np", "4", "train"], None, "Intel"),  # a script
+        (["bash", "mpirun", "-np", "4", "train"], None, "Intel"),  # mpirun of Intel is a shell script
         (["bash", "/my scripts/run.sh"], None, "OpenMPI"),
         (None, ["mpirun -np 4 train"], "OpenMPI"),  # the image's entry point reads the word
         (["/entrypoint.sh", "mpirun -np 4 train"], None, "OpenMPI"),
@@ -484,7 +487,7 @@ def test_script_with_many_blanks_is_checked_quickly(script: str) -> None:
         (["bash", "-c", "sshd -D"], [BY_NAME.replace("command", "args")]),
     ],
 )
-def test_sshd_in_args_is_reported_only_for_a_shell(args: list[str], expected: list[str]) -> None:
+def test_sshd_in_args_is_reported_only_if_a_shell_runs_it(args: list[str], expected: list[str]) -> None:
     assert found(violations(ID, {f"{WORKER}.args": args})) == expected
 
 
@@ -534,7 +537,9 @@ ONLY_HERE = f"(advice) {WORKER_POD}.containers[0].volumeMounts: /v/{{}} is mount
         ("mpirun -np 4 python /v/t.py", of_volume("Worker", **CLAIM), []),
     ],
 )
-def test_program_in_a_volume_is_executable_on_the_workers(command: str, volume: Any, expected: list[str]) -> None:
+def test_program_in_a_volume_that_workers_cannot_execute_is_reported(
+    command: str, volume: Any, expected: list[str]
+) -> None:
     assert found(violations(ID, {f"{LAUNCHER}.command": command.split(), **volume})) == expected
 
 
@@ -565,7 +570,7 @@ def test_commands_whose_line_ends_are_lost_are_reported(script: str, joined: boo
         (["bash", "-c", ". /v/run.sh"], True),
     ],
 )
-def test_command_in_a_config_map_is_executable(command: list[str], executable: bool) -> None:
+def test_command_in_a_config_map_that_is_not_executable_is_reported(command: list[str], executable: bool) -> None:
     expected = [] if executable else [NOT_EXECUTABLE.replace("Worker", "Launcher")]
     assert found(violations(ID, of_volume("Launcher", **SCRIPT) | {f"{LAUNCHER}.command": command})) == expected
     mode = {"configMap": {"name": "v", "defaultMode": 0o755}}
@@ -609,7 +614,7 @@ def test_mpirun_as_the_script_of_a_shell_is_reported(command: list[str], args: A
         (["/bin/sh", "-e"], ["cd /app; mpirun -np 4 train"], "args"),
     ],
 )
-def test_shell_without_c_is_reported(command: list[str], args: Any, field: str) -> None:
+def test_shell_without_the_option_c_is_reported(command: list[str], args: Any, field: str) -> None:
     violation = only(command, args)
     shell = command[0].rpartition("/")[2]
     assert found([violation]) == [f"(advice) {WHERE}.{field}: {shell} takes the command line for a file"]
@@ -638,7 +643,7 @@ def test_invalid_number_of_ranks_is_reported(command: str, implementation: str, 
     assert violation.fix == fix
 
 
-def test_negative_number_of_ranks_in_a_script_is_a_warning() -> None:
+def test_negative_number_of_ranks_in_a_script_causes_a_warning() -> None:
     violation = only(["sh", "-c"], ["mpirun -np -1 train"])
     assert found([violation]) == [f"(advice) {WHERE}.args: {no_number('-np -1')}"]
 
@@ -740,7 +745,7 @@ def test_option_that_the_command_or_its_program_may_have_is_accepted(command: st
 @pytest.mark.parametrize(
     ("option", "fix"), [("-x A", "Remove that."), ("--mca btl_tcp_if_include eth0", None), ("-mca a b --mca c d", None)]
 )
-def test_option_that_the_mpi_of_the_image_lacks_is_to_be_removed(option: str, fix: str | None) -> None:
+def test_fix_removes_options_that_the_mpi_of_the_image_lacks(option: str, fix: str | None) -> None:
     changes = {
         "spec.mpiImplementation": "Intel",
         f"{LAUNCHER}.image": "intel/oneapi-hpckit:2024.2",
@@ -820,7 +825,7 @@ def test_arguments_that_the_program_may_have_are_accepted(command: str) -> None:
         ("AGENT", "/etc/mpi/kubexec.sh", ""),
     ],
 )
-def test_variable_for_a_program_that_no_pod_has_is_reported(name: str, value: str, absent: str) -> None:
+def test_variable_that_names_a_program_that_no_pod_has_is_reported(name: str, value: str, absent: str) -> None:
     changes = {
         f"{LAUNCHER}.command": ["mpirun", "-np", "8", "x"],
         f"{LAUNCHER}.env": [{"name": name, "value": value}],

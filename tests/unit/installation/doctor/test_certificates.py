@@ -1,4 +1,4 @@
-"""Reading the certificates of an installation."""
+"""`doctor` reads the certificates of an installation."""
 
 import socket
 from datetime import timedelta
@@ -33,7 +33,9 @@ def with_arguments(*arguments: str, **spec: Any) -> Any:
         (UNREAD, "", (SELF_MANAGED, "mpijob-webhook-ca")),
     ],
 )
-def test_source_of_the_certificates(webhook: Any, flag: str, expected: tuple[str, str]) -> None:
+def test_source_of_the_certificates_follows_from_the_deployment_and_the_flag(
+    webhook: Any, flag: str, expected: tuple[str, str]
+) -> None:
     assert source(webhook, arguments(webhook), flag) == expected
 
 
@@ -79,7 +81,9 @@ EXTERNAL = {"metadata": {"name": "s"}, "spec": {"type": "ExternalName", "externa
         (UNREAD, 443, []),
     ],
 )
-async def test_addresses_of_replicas(service: Any, port: int, expected: list[tuple[str, int]]) -> None:
+async def test_addresses_of_replicas_are_ready_endpoints_of_the_service(
+    service: Any, port: int, expected: list[tuple[str, int]]
+) -> None:
     api: Any = Answers(SLICES)
     assert await addresses(api, namespace="mpijob-webhook", service=service, port=port) == expected
 

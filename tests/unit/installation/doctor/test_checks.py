@@ -130,7 +130,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
         "probe": Probe("team-a", 'admission webhook "validate.mpijob.training.openshift.io" denied the request: no')
     },
 }
-# Each case has changes of a healthy installation, and the expected findings: their ids, each with a part of its text.
+# Each case has changes of a healthy installation and the expected findings. A finding has an id and a part of its text.
 CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     **{case: (changes, {}) for case, changes in HARMLESS.items()},
     "old Kubernetes": ({"version": {"gitVersion": "v1.26.3+k3s1"}}, {"kubernetes-old": "v1.26.3"}),
@@ -209,7 +209,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"mutating": []},
         {"configuration-missing": "nothing is injected into jobs and jobs keep the SSH keys of the operator"},
     ),
-    "renamed after Kueue": (
+    "a configuration with a name that sorts after Kueue's": (
         {**with_kueue(GOOD_KUEUE), **named("mpijob-webhook")},
         {"configuration-renamed": "has the name mpijob-webhook", "configuration-order": "called after kueue-mutating"},
     ),
@@ -357,11 +357,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"policies": Policies(1, elsewhere=[("team-a", "base")])},
         {"policy-elsewhere": 'policy "base" in namespace team-a has no effect'},
     ),
-    "a plug-in that is broken here": (
+    "a plug-in that is broken on this machine": (
         {"plugins": [Plugin("acme", "1.0", "broken", faults=("rule acme-no: is gone",))]},
         {"plugin-broken": "the plug-in acme is broken here: rule acme-no: is gone"},
     ),
-    "a plug-in of the service that is not here": (
+    "a plug-in that the service has and this machine lacks": (
         {
             "deployment": with_variable("MPIJOB_WEBHOOK_PLUGINS", "Acme_Rules,other"),
             "plugins": [Plugin("other", "1.0", "in force")],
@@ -424,7 +424,7 @@ def test_findings(case: str) -> None:
         assert diagnoses[id_].fix
 
 
-def test_healthy_installation_has_an_ok_for_every_check() -> None:
+def test_healthy_installation_has_one_line_for_every_check() -> None:
     lines = list(checks.run(replace(HEALTHY, probe=Probe("team-a"))))
     assert [name for name, _ in lines] == list(checks.CHECKS)
 
@@ -466,7 +466,7 @@ def test_everything_is_unknown_if_no_object_can_be_read() -> None:
         (named("mpijob-webhook")["mutating"], ["configuration-order"]),
     ],
 )
-def test_concerns_of_a_running_service(mutating: list[Any], ids: list[str]) -> None:
+def test_unguarded_hooks_and_a_configuration_after_kueue_are_found(mutating: list[Any], ids: list[str]) -> None:
     assert [each.id for each in (*unguarded(mutating), *after_kueue(mutating))] == ids
 
 
@@ -491,11 +491,11 @@ async def refused(error: Exception) -> None:
         (ApiError(500, "out of order"), "out of order"),
     ],
 )
-async def test_denied_object_is_unread(error: Exception, reason: str) -> None:
+async def test_object_that_may_not_be_read_is_unread(error: Exception, reason: str) -> None:
     assert await attempt(refused(error)) == Unread(reason)
 
 
 @pytest.mark.parametrize("error", [ApiError(401, "who?"), ClusterError("nobody there")])
-async def test_unusable_cluster_raises(error: Exception) -> None:
+async def test_unusable_cluster_raises_an_error(error: Exception) -> None:
     with pytest.raises(ClusterError):
         await attempt(refused(error))

@@ -1,4 +1,4 @@
-"""A policy that sets a budget is a concern if the option --disruption-budgets is off."""
+"""A policy that sets a disruption budget is reported if the option --disruption-budgets is off."""
 
 import pytest
 

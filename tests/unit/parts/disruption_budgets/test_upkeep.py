@@ -1,4 +1,7 @@
-"""A running job has a PodDisruptionBudget if the policy sets it. The controller does not change foreign budgets."""
+"""A running job has a PodDisruptionBudget if the policy sets `budget`.
+
+A budget is foreign if the job does not own it. The controller does not change foreign budgets.
+"""
 
 from contextlib import AbstractAsyncContextManager
 from typing import Any

@@ -1,4 +1,7 @@
-"""Each notice becomes exactly one Event, despite restarts of replicas and failures of the API server."""
+"""A notice says that the time limit of a job is near or has passed.
+
+Each notice becomes exactly one Event, even if replicas restart or the API server fails.
+"""
 
 import asyncio
 from typing import Any
@@ -29,7 +32,7 @@ LAUNCHER = kubernetes_job(limit=DAY)
 
 
 class Api:
-    """A fake API server with Events and a clock. Each request raises the next of `failures`."""
+    """A fake API server with Events and a clock. A request raises the first of `failures` and removes it."""
 
     def __init__(self) -> None:
         self.time = START
@@ -74,7 +77,7 @@ async def test_event_refers_to_the_job(api: Api) -> None:
     replica = Replica(api)
     replica.see()
     api.time = START + 20 * HOUR - 2000
-    assert await replica.events.reconcile(KEY) is None  # no other notice follows unless the job changes
+    assert await replica.events.reconcile(KEY) is None  # the next notice needs a change of the job
     ((name, event),) = api.events.items()
     assert name.startswith("train.")
     about = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "train", "uid": "uid-train"}

@@ -1,4 +1,4 @@
-"""Notices are due at certain times, and all replicas together write each notice once."""
+"""A notice says that the time limit of a job is near or has passed. All replicas together write each notice once."""
 
 from math import inf
 from typing import Any
@@ -62,7 +62,7 @@ def test_notices_for_notify_only_say_that_the_job_continues() -> None:
         "TimeLimitReached: The 10h in the annotation training.openshift.io/timeout have passed. The job continues, "
     )
     assert notices(NOTIFIED, launcher_of(), 10.8) == []
-    # The limit from the policy gets a notice too.
+    # The limit in activeDeadlineSeconds gets a notice too.
     (near,) = notices(NOTIFIED, LIMITED, 8)
     assert "The job continues until 2026-01-02T00:00:00Z, when it is terminated (activeDeadlineSeconds), " in near
     (near,) = notices(NOTIFIED, LIMITED, 19.2)
@@ -100,13 +100,13 @@ def test_each_run_and_each_limit_gets_a_separate_notice() -> None:
     assert len(first) == 1
     # Kueue started the job half an hour later.
     assert not first & keys(limit=int(24 * HOUR), started=START + HOUR / 2)
-    # A user changed the limit of the Job.
+    # A user changed the limit of the launcher's Job.
     assert not first & keys(limit=int(24.5 * HOUR))
     # The job has run for only ten hours.
     assert keys(limit=int(25 * HOUR), started=START + 10 * HOUR) == set()
 
 
-def test_remaining_time_in_seconds_and_in_words() -> None:
+def test_remaining_time_is_returned_in_seconds_and_in_words() -> None:
     assert remaining(RUNNING, LIMITED, START + HOUR) == 23 * HOUR
     assert remaining(RUNNING, LIMITED, START + 25 * HOUR) == 0
     assert remaining(NOTIFIED, launcher_of(), START) is None
@@ -134,7 +134,7 @@ def test_notice_is_due_for_a_shorter_time_than_events_are_stored() -> None:
     notify=st.integers(1, 10**6) | st.none(),
 )
 def test_each_notice_is_written_once_if_replicas_restart(limit: int, looks: list[float], notify: int | None) -> None:
-    """Replicas store nothing. At each time in `looks` any replica handles the job and sees the cluster's Events."""
+    """At each time in `looks`, a replica without stored data handles the job. The cluster has the Events."""
     annotations = {"timeout": f"{notify}s", "timeout-action": "notify-only"} if notify else None
     running = life("train", started=START, annotations=annotations)
     ended = life("train", condition("Failed", reason="DeadlineExceeded"), started=START, completed=START + limit)
@@ -143,7 +143,7 @@ def test_each_notice_is_written_once_if_replicas_restart(limit: int, looks: list
     for at in sorted(looks):
         job, launcher = (running, launcher_of(limit=limit)) if at < limit else (ended, None)
         for notice in due(job, launcher, START + at):
-            if expiry.get(notice.key, -inf) <= at:  # until then, writing the Event again is a conflict
+            if expiry.get(notice.key, -inf) <= at:  # before its deletion, the Event cannot be created again
                 expiry[notice.key] = at + EVENT_TTL
                 created.append(notice.key)
     assert len(created) == len(set(created))
@@ -158,7 +158,7 @@ def test_each_notice_is_written_once_if_replicas_restart(limit: int, looks: list
 
 
 @given(limit=st.integers(1, 10**6), after=st.floats(0, 2 * 10**6))
-def test_wait_until_next_due_reaches_the_notice(limit: int, after: float) -> None:
+def test_next_due_returns_the_wait_until_the_next_notice(limit: int, after: float) -> None:
     launcher, now = launcher_of(limit=limit), START + after
     wait = next_due(RUNNING, launcher, now)
     before = {notice.key for notice in due(RUNNING, launcher, now)}

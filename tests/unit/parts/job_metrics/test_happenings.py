@@ -1,4 +1,4 @@
-"""The counted changes of jobs, and the current numbers of jobs and accelerators."""
+"""Metrics count the changes of jobs, and show the current numbers of jobs and accelerators."""
 
 from collections import Counter
 from typing import Any
@@ -77,7 +77,9 @@ def test_each_change_of_a_job_is_counted_once(history: list[JobLife | None], cou
         (DONE, None, []),
     ],
 )
-def test_changes_before_the_start_are_not_counted(before: JobLife, after: Any, counted: list[Counted]) -> None:
+def test_changes_before_the_start_of_the_replica_are_not_counted(
+    before: JobLife, after: Any, counted: list[Counted]
+) -> None:
     assert Changes([before]).of(before, after) == counted
 
 
@@ -143,7 +145,7 @@ def test_accelerators_in_use_are_counted_by_creator() -> None:
     }
 
 
-def test_users_with_the_most_accelerators_get_a_label() -> None:
+def test_users_with_the_most_accelerators_get_their_own_label() -> None:
     """A tenant with many ServiceAccounts and small jobs must not use up the labels for other users."""
     jobs = [running(f"job-{number}", f"a-robot-{number}") for number in range(MAX_USER_SERIES + 5)]
     jobs += [running("one", "zoe"), running("two", "zoe")]

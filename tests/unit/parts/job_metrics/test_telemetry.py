@@ -23,7 +23,7 @@ RUNNING = condition("Running", at=START + 60)
 
 
 class View:
-    """The cluster view that admission uses. Its jobs are `jobs`."""
+    """A fake of the cluster view. Its jobs are `jobs`."""
 
     def __init__(self) -> None:
         self.jobs: Any = {}
@@ -102,7 +102,7 @@ def test_shortest_remaining_time_is_reported(world: World) -> None:
     assert world.value("deadline_remaining_seconds", "team-b") == 7
 
 
-def test_number_of_namespaces_is_limited(world: World) -> None:
+def test_number_of_namespaces_in_labels_is_limited(world: World) -> None:
     world.lives.list()
     for number in range(MAX_NAMESPACE_LABELS + 10):
         world.lives.put(mpijob(namespace=f"team-{number}"))

@@ -61,7 +61,9 @@ SSH = [*tcp(22), HIGH]
         (Posture.ISOLATED, BOTH, {"from": SAME_JOB, "ports": SSH}, [{"to": SAME_JOB, "ports": SSH}, DNS]),
     ],
 )
-def test_posture_allows_these_directions(posture: Posture, types: list[str], ingress: Any, egress: list[Any]) -> None:
+def test_posture_decides_policy_types_ingress_and_egress(
+    posture: Posture, types: list[str], ingress: Any, egress: list[Any]
+) -> None:
     assert spec(job(), posture, Settings(), NothingKnown()) == {
         "podSelector": PODS,
         "policyTypes": types,
@@ -70,7 +72,7 @@ def test_posture_allows_these_directions(posture: Posture, types: list[str], ing
     }
 
 
-def test_peers_from_the_policy_are_added() -> None:
+def test_peers_from_the_settings_are_added() -> None:
     settings = Settings.model_validate(
         {
             "httpsCidrs": ["10.0.0.0/8"],
@@ -138,7 +140,7 @@ def test_api_server_is_not_allowed_if_the_service_account_gives_no_token(
     assert ({"ports": tcp(443, 6443)} in made["egress"]) is allowed
 
 
-def test_no_rule_for_the_api_server_without_its_ports() -> None:
+def test_api_server_gets_no_rule_if_the_setting_api_ports_is_empty() -> None:
     """A rule without peers and ports would allow everything."""
     with_token = job(**{f"{WORKER}.automountServiceAccountToken": True})
     made = spec(with_token, Posture.RESTRICTED, Settings.model_validate({"apiPorts": []}), NothingKnown())

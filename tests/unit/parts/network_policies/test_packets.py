@@ -1,10 +1,10 @@
-"""The packets that the NetworkPolicies of jobs allow between any two pods, compared with the postures' intent.
+"""The NetworkPolicies of jobs allow exactly the packets that the postures of the jobs intend.
 
 A posture is a degree of isolation: none, default, restricted or isolated. The methods `allows_...` of `Job` state the
 intent.
 
-The evaluator of NetworkPolicies is tested with Kubernetes' truth tables in tests/unit/support/test_packets.py. These
-tests do not show that a network plugin gives the same results.
+The evaluator of NetworkPolicies is tested with Kubernetes' truth tables in tests/unit/support/test_packets.py. No
+test runs a network plugin.
 """
 
 from dataclasses import dataclass, field

@@ -1,6 +1,7 @@
-"""A policy that requires NetworkPolicies is a concern if the option --network-policies is off.
+"""A policy that requires NetworkPolicies is reported if the option --network-policies is off.
 
-A policy requires them by its posture: a degree of isolation that jobs have, or may choose. Only `none` needs no object.
+A posture is a degree of isolation. A policy sets the posture of jobs, and lists the postures that jobs may choose.
+Every posture except `none` requires a NetworkPolicy.
 """
 
 import pytest
@@ -21,6 +22,8 @@ from webhook.policy.in_force import PolicySet
         (["namespaces: {matchLabels: {a: b}}\nrules: {network-policy: {posture: default}}"], True),
     ],
 )
-def test_posture_that_needs_an_object_is_reported_if_the_option_is_off(documents: list[str], reported: bool) -> None:
+def test_posture_that_requires_a_network_policy_is_reported_if_the_option_is_off(
+    documents: list[str], reported: bool
+) -> None:
     policies = PolicySet([layer(str(number), text) for number, text in enumerate(documents)])
     assert ("network-policies" in not_made(policies)) is reported

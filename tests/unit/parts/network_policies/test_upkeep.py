@@ -1,6 +1,7 @@
-"""Every job has its NetworkPolicy, which is restored after changes. The controller does not change foreign objects.
+"""The controller creates the NetworkPolicies of jobs and restores them after changes.
 
-A posture is a degree of isolation, which the policy and an annotation of the job select.
+A NetworkPolicy is foreign if the job does not own it. The controller does not change foreign NetworkPolicies. A posture
+is a degree of isolation. The policy and an annotation of the job select the posture.
 """
 
 from collections.abc import Iterator, Mapping
@@ -118,7 +119,7 @@ async def test_job_that_cannot_be_decoded_is_reported(cluster: KeptObjects) -> N
 
 
 def tampered(original: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The object after a change by a different user."""
+    """Copies of the object, each with one change by a user."""
     yield changed({"spec.ingress": [{}]}, original)
     yield changed({"spec.podSelector": {}}, original)
     yield changed({"spec.policyTypes": ["Egress"]}, original)
@@ -197,7 +198,7 @@ async def test_after_a_policy_change_a_new_job_is_checked_before_existing_jobs(c
         assert len(cluster.calls) == calls + 2
 
 
-async def test_new_job_gets_its_network_policy_when_that_of_its_deleted_namesake_is_gone(
+async def test_job_gets_its_network_policy_after_the_one_of_a_deleted_job_with_its_name_is_gone(
     cluster: KeptObjects,
 ) -> None:
     store(cluster)

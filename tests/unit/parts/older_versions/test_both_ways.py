@@ -1,4 +1,4 @@
-"""Conversion between an older version and v2beta1 and back: no value is lost, and changes in both versions are kept."""
+"""Jobs are converted between an older API version and v2beta1, and back. No value and no change is lost."""
 
 from copy import deepcopy
 from typing import Any
@@ -150,7 +150,7 @@ def test_older_job_with_only_v2beta1_fields_gets_no_annotation() -> None:
     assert convert(new, V1) == old
 
 
-def test_foreign_annotations_are_ignored() -> None:
+def test_annotations_that_the_conversion_did_not_write_are_ignored() -> None:
     values = ["", "x", "[]", "{}", '{"apiVersion": "kubeflow.org/v9", "spec": {}}', "[" * 5000]
     for version, key in ((API_VERSION, WRITTEN_AS), (V1, SHOWN)):
         for value in values:
@@ -227,7 +227,7 @@ def test_older_clients_can_decode_a_job_with_any_annotation(job: Json, key: str,
     assert convert(shown, API_VERSION)["spec"] == new["spec"]
 
 
-def test_invalid_hidden_item_is_rejected_before_it_is_removed() -> None:
+def test_invalid_field_in_a_removed_item_is_rejected_if_the_job_is_not_stored() -> None:
     job = horovod()
     job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"].update(HIDDEN[0])
     path = r"spec\.mpiReplicaSpecs\[Worker\]\.template\.spec\.volumes\[0\]\.hostPath"
@@ -314,7 +314,7 @@ def in_container(**fields: Any) -> Json:
     return {"template": {"spec": {"containers": [{"name": "mpi", **fields}]}}}
 
 
-def test_fields_are_those_of_the_crd() -> None:
+def test_fields_of_each_version_equal_the_fields_in_the_crd() -> None:
     operations = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     versions = [operation["value"] for operation in operations if operation["path"] == "/spec/versions/-"]
     assert [f"kubeflow.org/{version['name']}" for version in versions] == [*OLDER_VERSIONS]

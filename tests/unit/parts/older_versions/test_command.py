@@ -105,7 +105,7 @@ def test_misspelt_kind_is_an_error(convert: Check) -> None:
     assert 'kind: "MpiJob" is not supported. Write MPIJob.' in result.stderr
 
 
-def test_folders_lists_and_objects_of_other_kinds_are_read(convert: Check) -> None:
+def test_jobs_in_folders_and_lists_are_converted_and_other_objects_stay(convert: Check) -> None:
     (item,) = yaml.load_all(HOROVOD)
     jobs = json.dumps({"apiVersion": "v1", "kind": "List", "items": [item, {"apiVersion": "v1", "kind": "ConfigMap"}]})
     result = convert("jobs", "two.yaml", jobs__all_json=jobs, two_yaml=f"{TENSORFLOW}---{HOROVOD}")

@@ -1,4 +1,4 @@
-"""`/convert`: ConversionReviews of the API server, and invalid requests."""
+"""The endpoint `/convert` answers ConversionReviews of the API server, and rejects invalid requests."""
 
 import asyncio
 import gc
@@ -129,7 +129,9 @@ def test_request_beyond_the_deadline_gives_status_504(shared: Live, connection: 
     assert shared.metric("deadline_exceeded_total", webhook="convert") == 1
 
 
-def test_other_requests_are_served_between_two_objects(shared: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_requests_are_served_between_the_conversions_of_two_objects(
+    shared: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
     go_on = asyncio.Event()
     monkeypatch.setattr(reviews, "asyncio", SimpleNamespace(sleep=lambda _: go_on.wait()))
     first = shared.connect()

@@ -31,7 +31,7 @@ def raw(document: Json) -> msgspec.Raw:
 
 
 def converted(document: Json, version: str) -> Json:
-    """The too large job in a different version."""
+    """Convert a job that is too large to judge."""
     opened = conversion_review.opened(raw(document))
     new: Json = json.loads(bytes(conversion_review.raw(both_ways.convert(opened, version, too_large=WHY))))
     return new

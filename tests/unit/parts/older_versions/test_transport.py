@@ -99,7 +99,9 @@ def test_containers_that_deliver_kubectl_are_removed() -> None:
         ({"command": ["daemon"]}, {"command": ["daemon"]}, Outcome.TO_DO),
     ],
 )
-def test_worker_runs_sshd(container: dict[str, Any], converted: dict[str, Any], outcome: Outcome | None) -> None:
+def test_worker_command_that_does_not_start_sshd_is_removed_or_reported(
+    container: dict[str, Any], converted: dict[str, Any], outcome: Outcome | None
+) -> None:
     pod, notes = changed("Worker", container)
     assert pod["containers"] == [converted]
     assert {note.outcome for note in notes} == ({outcome} if outcome else set())
@@ -134,7 +136,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
     ],
 )
 @pytest.mark.parametrize("where", ["required", "preferred", "spread"])
-def test_selectors_get_the_new_labels(where: str, old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_selectors_get_the_labels_of_v2beta1(where: str, old: dict[str, Any], new: dict[str, Any]) -> None:
     def pod(selector: dict[str, Any]) -> dict[str, Any]:
         term = {"labelSelector": selector}
         if where == "spread":

@@ -1,4 +1,7 @@
-"""Conversion of MPIJobs of kubeflow.org/v1alpha1: the template is copied for both roles, and units become workers."""
+"""Conversion of MPIJobs of kubeflow.org/v1alpha1.
+
+Both roles get a copy of the template. The number of units, which are GPUs or CPUs, gives the number of workers.
+"""
 
 from typing import Any
 

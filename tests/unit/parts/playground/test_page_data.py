@@ -1,4 +1,4 @@
-"""The content of the page except verdicts."""
+"""The examples and explanations on the page of the playground."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The page on loopback: access, replies and security headers."""
+"""The server of the playground's page: access on loopback, replies and security headers."""
 
 import json
 from base64 import urlsafe_b64decode
@@ -120,7 +120,7 @@ async def test_unknown_charset_is_ignored(page: Playground) -> None:
     assert (status, "there is no MPIJob here" in body) == (200, True)
 
 
-async def test_reading_a_cluster_gives_404_without_the_option(page: Playground) -> None:
+async def test_request_to_read_the_cluster_gives_404_without_the_option(page: Playground) -> None:
     assert (await send("POST", f"{page.url}api/cluster", json={}))[0] == 404
 
 

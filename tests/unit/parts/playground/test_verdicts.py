@@ -1,4 +1,4 @@
-"""Verdicts with line numbers, and errors for texts that cannot be used."""
+"""The playground returns verdicts with line numbers, and errors for unusable texts."""
 
 import json
 

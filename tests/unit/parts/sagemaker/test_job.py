@@ -79,7 +79,7 @@ def accelerators(document: dict[str, Any]) -> int:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_number_of_processes_and_accelerators_is_the_same(name: str) -> None:
+def test_conversion_keeps_the_numbers_of_processes_and_accelerators(name: str) -> None:
     case = CASES[name]
     before = deepcopy(case.request)
     document = filled_in(convert(case.request, case.options).document)
@@ -98,7 +98,7 @@ def test_job_is_admitted_only_after_placeholders_are_filled_in(name: str) -> Non
     assert verdict.allowed, verdict.validation.message
 
 
-def test_command_line_of_mpirun() -> None:
+def test_command_line_of_mpirun_has_the_options_and_arguments_of_the_request() -> None:
     words = arguments(dict(CASES["PyTorch with MPI on EFA"].request))
     assert words.startswith(
         "--allow-run-as-root -np 16 -bind-to none -map-by slot -mca pml ob1 -mca btl ^openib -verbose"
@@ -330,7 +330,7 @@ def test_time_limit_above_the_maximum_of_the_rule_is_reported() -> None:
 
 
 def covers(field: str, path: str) -> bool:
-    """Whether `path` is the field of a note or inside this field."""
+    """Whether `path` is `field` or is inside `field`."""
     return path == field or path.startswith((f"{field}.", f"{field}["))
 
 

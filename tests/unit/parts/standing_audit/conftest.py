@@ -1,4 +1,4 @@
-"""The audit handles changes without its usual delay."""
+"""In these tests, the audit handles changes without its usual delay."""
 
 import pytest
 

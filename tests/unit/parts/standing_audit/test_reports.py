@@ -1,4 +1,7 @@
-"""A job that breaks the policy has one report with its current violations. Other jobs have no report."""
+"""A job that breaks the policy has one report with its current violations. Other jobs have no report.
+
+A report is a Report of openreports.io. If the cluster does not serve this kind, it is a PolicyReport.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -29,7 +32,7 @@ def finding(rule: str = "gpus", message: str = "is wrong") -> Finding:
     return Finding(rule, Violation("spec", message, fix="Fix it."))
 
 
-def test_report_has_the_fields_of_other_policy_engines() -> None:
+def test_report_has_the_fields_that_other_policy_engines_write() -> None:
     written = report(JOB, Decision(denied=[finding()], warned=[finding("images")], audited=[finding("slots")]))
     assert written is not None
     assert written["metadata"] == {
@@ -121,7 +124,7 @@ async def test_policy_report_is_written_if_reports_are_not_installed(cluster: Ke
         assert world.reports.concerns() == {}
 
 
-async def test_missing_report_kinds_are_a_concern_and_jobs_are_judged(cluster: KeptObjects) -> None:
+async def test_missing_report_kinds_are_reported_and_jobs_are_judged(cluster: KeptObjects) -> None:
     store(cluster, "large")
     async with World(cluster, installed=(False, False)).following() as world:
         assert cluster.writes() == []

@@ -88,7 +88,7 @@ async def test_job_that_is_too_expensive_to_judge_breaks_the_rule_job_size(
     assert "too expensive to judge" in str(world.log.lines)
 
 
-async def test_after_each_job_the_audit_sleeps_longer_than_it_judged(
+async def test_audit_sleeps_after_each_job_longer_than_the_verdict_took(
     cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(3):
@@ -299,7 +299,9 @@ async def test_audits_take_at_most_half_of_the_time_if_policies_change_all_the_t
     assert world.time.sleeps == [30]
 
 
-async def test_failed_audit_is_retried_sooner(cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_audit_is_retried_after_a_shorter_pause(
+    cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world = World(cluster)
     world.lists.faults = [WatchFault(FaultReason.THROTTLED)]
     waits = Waits(monkeypatch, world, changed=False)

@@ -56,7 +56,7 @@ def notes(converted: ConvertedJob, outcome: Outcome) -> list[str]:
     return [note.field for note in converted.report.of(outcome)]
 
 
-def test_job_has_the_numbers_and_the_program_while_the_runtime_has_the_pods() -> None:
+def test_train_job_has_the_command_and_the_numbers_of_nodes_and_processes() -> None:
     before = copy.deepcopy(GOOD)
 
     converted = convert_job(GOOD)

@@ -99,7 +99,7 @@ FAULTS_WITH_A_FIX = [
     ("changes", "below", "message", "fix"),
     [*((*each, CORRECT) for each in (*FAULTS_OF_RUNTIMES, *FAULTS_ONLY_OF_JOBS)), *FAULTS_WITH_A_FIX],
 )
-def test_fault_is_found_in_jobs_and_also_in_the_runtime_unless_a_patch_can_fix_it(changes, below, message, fix):
+def test_fault_of_a_job_set_is_found_at_its_path(changes, below, message, fix):
     base = changed(changes, runtime())
     path = next(iter(changes)).replace(".0.", "[0].").replace(".1.", "[1].") + below
     only_in_jobs = (changes, below, message) in FAULTS_ONLY_OF_JOBS
@@ -163,7 +163,7 @@ def test_number_of_nodes_below_one_is_found(number, message):
     (fault,) = job_sets.faults(shape, Context())
     assert (fault.path, fault.message) == ("spec.mpiReplicaSpecs[Worker].replicas", message)
     assert fault.fix == "Set it to 1 or more."
-    assert fault.advisory is (number == 0), "Kubernetes considers a Job without pods complete"
+    assert fault.advisory is (number == 0), "a Job without pods completes at once"
 
 
 @pytest.mark.parametrize("number", [0, -1])

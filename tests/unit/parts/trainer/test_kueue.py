@@ -1,4 +1,4 @@
-"""TrainJobs in queues of Kueue, and their time limit."""
+"""The rules about Kueue's queues and about time limits judge TrainJobs."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ def test_job_in_a_queue_that_is_too_small_is_rejected() -> None:
     assert fix == "Use 2 nodes."
 
 
-def test_queued_train_job_is_not_rejected_for_a_quota() -> None:
+def test_queued_train_job_above_a_resource_quota_gets_a_warning() -> None:
     objects = (quota({"requests.nvidia.com/gpu": 32}, {"requests.nvidia.com/gpu": 24}, namespace="team"), QUEUE)
     behind = cluster_queue("gpus", {"h100": {"nvidia.com/gpu": 16}})
 

@@ -1,4 +1,4 @@
-"""Quotas: the reservation of a TrainJob is added to those of other jobs. Its existing pods are counted once."""
+"""A TrainJob reserves resources of a ResourceQuota. Its existing pods are not counted twice."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ class Team(Runtimes):
         self.cached[RESERVATIONS] = {("own", "quota-team"): Reservations("team", "quota-team", "1", entries)}
 
     def run(self, name: str, **pods: int) -> None:
-        """Add this number of pods for each replicated job."""
+        """Add pods of the job `name`. `pods` has their number for each replicated job."""
         for replicated_job, count in pods.items():
             for index in range(count):
                 pod = TrainJobPod("team", name, replicated_job)
@@ -165,7 +165,7 @@ def test_ended_job_reserves_no_quota(condition: str, status: str, reserved: bool
     assert decide(Team(hard={GPUS: 4}), "first", **resumed).allowed is not reserved
 
 
-def test_all_objects_of_a_train_job_are_charged() -> None:
+def test_all_objects_of_a_train_job_count_against_quotas() -> None:
     [charge] = charges(2)
     assert charge.traits == ObjectTraits()
     assert {name: amount // quantity.NANO for name, amount in charge.usage.items()} == {

@@ -1,4 +1,4 @@
-"""The MPIJob that is equivalent to a TrainJob, and the fields from which it was computed."""
+"""A shape is the MPIJob that is equivalent to a TrainJob. It has the paths of the fields from which it was computed."""
 
 import copy
 
@@ -73,7 +73,7 @@ def test_slots_are_the_number_of_gpus_in_the_runtime():
     assert shaped(train_job(), base)[1]["slotsPerWorker"] == 4
 
 
-def test_fields_of_trainer_are_merged_into_the_pods_that_get_them():
+def test_fields_of_spec_trainer_are_merged_into_launcher_and_workers():
     of_launcher = {"image": "registry.example.com/own:1", "command": ["mpirun"], "args": ["train"]}
     of_both = {"env": [{"name": "A", "value": "b"}]}
     limits = {"limits": {"cpu": 4}}

@@ -71,13 +71,13 @@ def test_patch_with_too_many_values_is_rejected() -> None:
 
 
 @pytest.mark.parametrize("action", ["warn", "audit", "off"])
-def test_action_of_the_rule_is_ignored(action: str) -> None:
+def test_action_of_the_rule_job_size_is_ignored(action: str) -> None:
     policy = f"rules: {{job-size: {{action: {action}}}}}"
     assert not decide(UNREAD, runtime(), policy=policy).allowed
 
 
 @pytest.mark.parametrize(("mode", "field"), [("warn", "warned"), ("audit", "audited")])
-def test_in_lenient_modes_too_large_objects_are_admitted_and_reported(mode: str, field: str) -> None:
+def test_too_large_object_is_admitted_and_reported_in_lenient_modes(mode: str, field: str) -> None:
     decision = decide(UNREAD, runtime(), policy=f"mode: {mode}")
     assert decision.allowed
     assert [finding.rule for finding in getattr(decision, field)] == ["job-size"]

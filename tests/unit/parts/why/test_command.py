@@ -177,7 +177,7 @@ def test_forbidden_job_gives_exit_code_2(cluster: Cluster) -> None:
     assert "rejected the request: no (403)" in result.stderr
 
 
-def test_only_reads_are_sent_and_no_secret_is_read(cluster: Cluster) -> None:
+def test_only_get_requests_are_sent_and_no_secret_is_read(cluster: Cluster) -> None:
     cluster.why("team-a/train")
     assert cluster.api.calls
     assert not any("secrets" in path for _, path in cluster.api.calls)

@@ -130,7 +130,7 @@ REJECTED = {
         "the pods are not created: worker pod created failed: the sky fell",
     ),
 }
-"""By case: the message with which the API server rejects both workers, and the cause in the summary."""
+"""For each case: the message with which the API server rejects both workers, and the cause in the summary."""
 TABLE: dict[str, tuple[Sight, str]] = {
     **{
         case: (rejected(message), f"does not run: 2 of 2 workers cannot be created, {cause}")

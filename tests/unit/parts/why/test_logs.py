@@ -1,4 +1,7 @@
-"""Logs of launchers and sshd in failed jobs. LOGS were recorded from real programs, TABLE is from issue threads."""
+"""Logs of launchers and of sshd in failed jobs.
+
+The files in LOGS were recorded from real programs. The texts in TABLE are from issue threads.
+"""
 
 import pytest
 
@@ -12,7 +15,7 @@ def test_each_message_has_a_different_name() -> None:
 
 
 def box(code: int, ended: str) -> str:
-    """MPICH's report of a rank."""
+    """MPICH's report of a rank that ended."""
     return (
         f"\n{'=' * 83}\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 31 RUNNING AT w-0\n"
         f"=   EXIT CODE: {code}\n=   CLEANING UP REMAINING PROCESSES\n=   YOU CAN IGNORE THE BELOW CLEANUP MESSAGES\n"
@@ -70,7 +73,7 @@ SURVIVED = {
         "nvidia-smi: error while loading shared libraries: libnvidia-ml.so.1: cannot open\nepoch 1\n"
     ),
 }
-"""Output of a program that continued, before a rank was killed."""
+"""Messages after which the program continued. TABLE appends the report of a killed rank to each of them."""
 SEVERAL: dict[tuple[str, str], dict[str, str]] = {
     ("ssh-closed", "sshd ended the connection before the login"): {
         "ssh, connection reset": (
@@ -168,7 +171,7 @@ SEVERAL: dict[tuple[str, str], dict[str, str]] = {
         "MPICH, a crash with a core dump": box(139, "Segmentation fault (signal 11)"),
     },
 }
-"""Different logs of one cause, by its id and its text."""
+"""Several logs for each cause. A cause has an id and a text."""
 TABLE = {
     **{case: (log, *cause) for cause, logs_of_cause in SEVERAL.items() for case, log in logs_of_cause.items()},
     **{
@@ -413,7 +416,7 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
         ),
     ],
 )
-def test_recorded_log_gives_this_text(name: str, text: str) -> None:
+def test_recorded_log_gives_the_expected_text(name: str, text: str) -> None:
     message = logs.find((LOGS / f"{name}.log").read_text())
     assert message is not None
     assert message.text == text
@@ -441,7 +444,7 @@ ENDED = {
 
 @pytest.mark.parametrize("ended", ENDED)
 @pytest.mark.parametrize("peer", PEERS)
-def test_ranks_that_lost_a_different_rank_do_not_hide_how_that_rank_ended(peer: str, ended: str) -> None:
+def test_messages_of_ranks_that_lost_a_peer_do_not_hide_how_the_peer_ended(peer: str, ended: str) -> None:
     log, cause = ENDED[ended]
     for text in (f"{PEERS[peer]}{log}", f"{log}{PEERS[peer]}"):
         message = logs.find(f"starting\n{text}")
@@ -491,12 +494,12 @@ def test_log_without_a_cause_is_not_recognised(log: str) -> None:
 
 RAISED = {
     "plain": ("Traceback (most recent call last):\n  File 'a'\nKeyError: 'a'\n", "KeyError: 'a'"),
-    "behind a rank": (
+    "after the tag of a rank": (
         "[rank3]: Traceback (most recent call last):\n[rank3]:   File 'a'\nother\n"
         "[rank3]: torch.cuda.Error: no\n[rank3]:\n",
         "[rank3]: torch.cuda.Error: no",
     ),
-    "behind mpirun's tag": (
+    "after mpirun's tag": (
         "[1,0]<stderr>:Traceback (most recent call last):\n[1,0]<stderr>:  File 'a'\n[1,0]<stderr>:KeyError: 'a'\n",
         "[1,0]<stderr>: KeyError: 'a'",
     ),
@@ -540,13 +543,13 @@ RAISED = {
         "[1,1]<stderr>:  x\n[1,0]<stderr>:  x\n[1,1]<stderr>:KeyError: 'a'\n[1,0]<stderr>:ValueError: b\n",
         "[1,0]<stderr>: ValueError: b",
     ),
-    "of a group": (
+    "in an exception group": (
         "  + Exception Group Traceback (most recent call last):\n  | ExceptionGroup: unhandled\n  +-+---- 1 ----\n"
         "    | Traceback (most recent call last):\n    |   x\n    | ValueError: no shards\n    +-----\n",
         "ValueError: no shards",
     ),
-    "none": ("epoch 1\n", ""),
-    "cut": ("Traceback (most recent call last):\n  x\n", ""),
+    "no exception": ("epoch 1\n", ""),
+    "a traceback without its last line": ("Traceback (most recent call last):\n  x\n", ""),
 }
 
 

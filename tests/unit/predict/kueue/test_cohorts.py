@@ -1,4 +1,4 @@
-"""The reach of a ClusterQueue: the most that it can get of a resource when nothing is in use.
+"""The reach of a ClusterQueue is the most that it can get of a resource when nothing is in use.
 
 The cases are those of Kueue's own tests (kueue `pkg/cache/scheduler/resource_test.go`, `TestAvailable`).
 """
@@ -38,11 +38,11 @@ def reach(name: str, *objects: Json) -> int:
 
 
 ROOT, LEFT, RIGHT = group("root"), group("left", 10, "root"), group("right", 10, "root")
-OTHER = group("unrelated", 99)  # a snapshot without any Cohort counts as one in which cohorts are unknown
+OTHER = group("unrelated", 99)  # in a snapshot without a Cohort, all cohorts are unknown
 
 CASES: dict[str, tuple[list[Json], Mapping[str, int]]] = {
     "alone": ([queue("a", 0), queue("b", 5)], {"a": 0, "b": 5_000}),
-    "keeps a tenth": (
+    "a lending limit": (
         [queue("a", 10, "c"), queue("b", (10, None, 9), "c"), group("c", 10)],
         {"a": 29_000, "b": 30_000},
     ),
@@ -73,8 +73,8 @@ CASES: dict[str, tuple[list[Json], Mapping[str, int]]] = {
         ],
         {"a": 20_000, "b": 15_000, "d": 5_000, "e": 5_000},
     ),
-    "a cohort without object": ([queue("a", 1, "c"), queue("b", 2, "c"), OTHER], {"a": 3_000, "b": 3_000}),
-    "a parent without object": ([queue("a", 1, "c"), queue("b", 2, "p"), group("c", 4, "p")], {"a": 7_000}),
+    "a cohort without a Cohort object": ([queue("a", 1, "c"), queue("b", 2, "c"), OTHER], {"a": 3_000, "b": 3_000}),
+    "a parent without a Cohort object": ([queue("a", 1, "c"), queue("b", 2, "p"), group("c", 4, "p")], {"a": 7_000}),
     "beyond 64 bits": ([queue("a", "9E", "c"), queue("b", "9E", "c"), OTHER], {"a": UNLIMITED}),
 }
 

@@ -1,4 +1,4 @@
-"""The flavors that pods can get."""
+"""Pods fit a flavor of Kueue if they match its node labels, taints and topology."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ H100 = flavor("f", {PRODUCT: "H100", "size": "80"})
         (flavor("f", nodeTaints=[{"key": "soft", "effect": "PreferNoSchedule"}]), {}),
     ],
 )
-def test_pods_fit_the_flavor(manifest: Json, spec: Json) -> None:
+def test_pods_that_match_labels_and_taints_fit_the_flavor(manifest: Json, spec: Json) -> None:
     assert mismatch(template(**spec), record(manifest)) is None
 
 
@@ -91,7 +91,9 @@ GPU_MISMATCH = (
         (flavor("f", {"a": "b"}, nodeTaints=[SPOT_TAINT]), {"nodeSelector": {"a": "c"}}, SPOT_MISMATCH),
     ],
 )
-def test_pods_do_not_fit_the_flavor(manifest: Json, spec: Json, expected: tuple[TemplatePart, str, str]) -> None:
+def test_pods_that_do_not_match_the_flavor_get_a_reason(
+    manifest: Json, spec: Json, expected: tuple[TemplatePart, str, str]
+) -> None:
     assert mismatch(template(**spec), record(manifest)) == Mismatch("f", *expected)
 
 
@@ -132,7 +134,7 @@ def test_topology_request_is_compared_with_the_topology_of_the_flavor(
     assert (result and result.message) == (expected and f"flavor f {expected}")
 
 
-def test_request_with_layers_is_unknown() -> None:
+def test_topology_request_with_layers_is_unknown() -> None:
     assert TopologyRequest.of({annotations.LAYERS: "[]"}) is None
 
 

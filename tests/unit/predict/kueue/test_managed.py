@@ -28,7 +28,9 @@ GATE = "featureGates: {ManagedJobsNamespaceSelectorAlwaysRespected: %s}\n"
         pytest.param([config("", CONFIG.partition("integrations")[0]), namespace()], False, id="default frameworks"),
     ],
 )
-def test_whether_kueue_manages_the_namespace(objects: list[Json], expected: bool | Unknown) -> None:
+def test_kueue_manages_a_namespace_according_to_its_configuration(
+    objects: list[Json], expected: bool | Unknown
+) -> None:
     assert manages(Snapshot(objects), "team-a") is expected
 
 
@@ -38,7 +40,7 @@ def test_system_namespaces_are_not_managed_by_default(name: str) -> None:
     assert unmanaged(Snapshot([config("namespace: elsewhere\n"), namespace("elsewhere")]), "elsewhere") is not None
 
 
-def test_settings_are_read() -> None:
+def test_settings_of_kueue_are_read() -> None:
     resources = """
 resources:
   excludeResourcePrefixes: [example.com/, other]
@@ -56,7 +58,7 @@ manageJobsWithoutQueueName: true
     assert (settings.topology_aware, settings.selector_holds) == (False, True)
 
 
-def test_default_settings() -> None:
+def test_missing_settings_have_kueues_defaults() -> None:
     settings = configuration(Snapshot([config("", OLD)]))
     assert settings is not UNKNOWN
     assert (settings.excluded_prefixes, settings.transformed) == ((), frozenset())

@@ -31,7 +31,9 @@ NO_MPIJOBS = config("", CONFIG.replace("kubeflow.org/mpijob", "pod"))
         pytest.param(None, [namespace()], "", id="Kueue not visible"),
     ],
 )
-def test_queue_of_a_job(label: str | None, objects: list[Json], expected: str | Unknown) -> None:
+def test_queue_of_a_job_comes_from_its_label_or_from_kueues_default(
+    label: str | None, objects: list[Json], expected: str | Unknown
+) -> None:
     assert queues.of_job(Snapshot(objects), "team-a", label) == expected
 
 

@@ -1,4 +1,4 @@
-"""The suggested fix for each violation."""
+"""The suggested fix for each violation of a Pod Security level."""
 
 from random import Random
 from typing import Any
@@ -41,13 +41,13 @@ STORAGE = "se a PersistentVolumeClaim, or an emptyDir for scratch space"
     ],
 )
 @pytest.mark.parametrize("level", [Level.BASELINE, Level.RESTRICTED])
-def test_replacement_for_a_host_path(level: Level, paths: list[str | None], expected: str) -> None:
+def test_advice_for_a_host_path_names_a_replacement(level: Level, paths: list[str | None], expected: str) -> None:
     volumes = [{"name": f"v{index}", "hostPath": {"path": path}} for index, path in enumerate(paths)]
     # A pod without containers: only its volumes violate the level.
     assert advices(level, {"volumes": volumes}) == [expected]
 
 
-def test_volumes_that_only_restricted_rejects() -> None:
+def test_advice_for_volumes_that_only_restricted_rejects_names_a_claim() -> None:
     claim = "each storage through a PersistentVolumeClaim"
     assert advices(Level.RESTRICTED, {"volumes": [{"nfs": {}}]}) == [f"R{claim}."]
     both = [{"nfs": {}}, {"hostPath": {"path": "/data"}}]
@@ -63,7 +63,7 @@ def test_volumes_that_only_restricted_rejects() -> None:
         ({"hostNetwork": True, "hostPID": True, "hostIPC": False}, ["Remove hostNetwork", "Remove hostPID"]),
     ],
 )
-def test_host_namespaces(spec: dict[str, Any], words: list[str]) -> None:
+def test_advice_for_host_namespaces_says_what_to_remove(spec: dict[str, Any], words: list[str]) -> None:
     (text,) = advices(Level.BASELINE, spec)
     assert all(word in text for word in words)
     assert text.count("Remove") == sum(value for value in spec.values())
@@ -71,7 +71,7 @@ def test_host_namespaces(spec: dict[str, Any], words: list[str]) -> None:
 
 @pytest.mark.parametrize("level", [Level.BASELINE, Level.RESTRICTED])
 @pytest.mark.parametrize("kind", ["containers", "initContainers"])
-def test_advice_about_the_capability_ipc_lock(level: Level, kind: str) -> None:
+def test_advice_for_ipc_lock_explains_the_capability(level: Level, kind: str) -> None:
     context = {"capabilities": {"add": ["IPC_LOCK"], "drop": ["ALL"]}, "runAsNonRoot": True}
     context |= {"allowPrivilegeEscalation": False, "seccompProfile": {"type": "RuntimeDefault"}}
     (text,) = advices(level, {kind: [{"name": "a", "securityContext": context}]})
@@ -79,7 +79,7 @@ def test_advice_about_the_capability_ipc_lock(level: Level, kind: str) -> None:
     assert "LimitMEMLOCK=infinity" in text
 
 
-def test_capabilities_to_drop_and_to_remove() -> None:
+def test_advice_names_the_capabilities_to_drop_and_to_remove() -> None:
     added = [{"name": name, "securityContext": {"capabilities": {"add": [name]}}} for name in ("SYS_ADMIN", "CHOWN")]
     assert advices(Level.BASELINE, {"containers": added}) == ['Remove "SYS_ADMIN" from capabilities.add.']
     drop = 'Set capabilities.drop: ["ALL"].'

@@ -1,4 +1,4 @@
-"""The fields that the checks report.
+"""The fields that the Pod Security checks report.
 
 tests/conformance/test_pod_security.py compares the messages of all checks and versions with the real API server.
 """
@@ -52,8 +52,10 @@ def test_seccomp_annotations_are_checked_up_to_v1_18() -> None:
         ("procMount_restricted", 35, False, False),
     ],
 )
-def test_proc_mount_in_a_user_namespace(check: str, minor: int, users: bool | None, allowed: bool) -> None:
-    """Only a unit test can check this: the API server's validation rejects some of these pods."""
+def test_proc_mount_is_allowed_by_baseline_in_a_user_namespace_from_v1_35(
+    check: str, minor: int, users: bool | None, allowed: bool
+) -> None:
+    """The API server's validation rejects some of these pods, so the conformance tests cannot contain them."""
     template = container(procMount="Unmasked")
     template["spec"]["hostUsers"] = users
     result = run(check, Version(minor), template)

@@ -1,4 +1,4 @@
-"""A namespace's Pod Security labels. tests/conformance/test_pod_security.py compares them with the API server."""
+"""Pod Security labels of namespaces. tests/conformance/test_pod_security.py compares results with the API server."""
 
 import re
 
@@ -11,7 +11,7 @@ VERSIONS = 'must be "latest" or "v1.x"'
 
 
 def levels(defaults: labels.NamespaceLevels, **modes: str) -> str:
-    """enforce, audit and warn of a namespace with these labels."""
+    """The levels for enforce, audit and warn in a namespace with these labels."""
     given = {labels.PREFIX + mode: level for mode, level in modes.items()}
     return " ".join(map(str, labels.read(given | {"team": "a"}, defaults)[0]))
 
@@ -28,7 +28,7 @@ def test_defaults_of_the_cluster_apply_if_labels_are_missing() -> None:
 
 
 @pytest.mark.parametrize(("text", "version"), [("latest", LATEST), ("v1.0", Version(0)), ("v1.37", Version(37))])
-def test_versions(text: str, version: Version) -> None:
+def test_version_is_parsed_and_written(text: str, version: Version) -> None:
     assert parse_version(text) == version
     assert str(version) == text
 
@@ -46,7 +46,7 @@ def test_latest_is_above_every_version() -> None:
     assert Version(9) < Version(10) < LATEST
 
 
-def test_levels() -> None:
+def test_levels_are_ordered_and_other_texts_are_rejected() -> None:
     assert [parse_level(text).strictness for text in ("privileged", "baseline", "restricted")] == [0, 1, 2]
     with pytest.raises(ValueError, match="must be one of privileged, baseline, restricted"):
         parse_level("Restricted")

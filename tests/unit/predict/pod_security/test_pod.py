@@ -1,4 +1,4 @@
-"""Decoding templates: any template, any JSON, and values of a wrong type."""
+"""Every valid template can be decoded. Invalid JSON and values of a wrong type are rejected."""
 
 import json
 from typing import Any
@@ -93,6 +93,6 @@ def test_invalid_json_is_rejected(data: bytes) -> None:
         ("\u00a0\u200b\ufeff\U000e0001", '"\\u00a0\\u200b\\ufeff\\U000e0001"'),
     ],
 )
-def test_go_quoted(text: str, quoted: str) -> None:
+def test_text_is_quoted_as_in_go(text: str, quoted: str) -> None:
     """The expected texts are those that Go's `fmt.Printf("%q", text)` prints."""
     assert go_quoted(text) == quoted

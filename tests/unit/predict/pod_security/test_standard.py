@@ -1,4 +1,4 @@
-"""The whole standard. tests/conformance/test_pod_security.py compares checks and messages with the API server."""
+"""All Pod Security checks together. tests/conformance/test_pod_security.py compares them with the API server."""
 
 from random import Random
 from typing import Any
@@ -32,8 +32,8 @@ def test_exempt_pods_pass_a_check(users: bool | None, allowed: bool) -> None:
 
 
 @pytest.mark.parametrize("version", [Version(36), Version(37), Version(99), LATEST])
-def test_versions_above_the_newest(version: Version) -> None:
-    """For a later version the API server uses its own version, `newest`. The default is the newest known version."""
+def test_version_above_the_newest_is_replaced_by_the_newest(version: Version) -> None:
+    """`newest` is the version of the API server. The default is the newest version that this service knows."""
     sysctls = [{"name": "net.ipv4.tcp_notsent_lowat"}]  # allowed since version 1.37
     template = convert({"spec": {"securityContext": {"sysctls": sysctls}}})
     assert evaluate(Level.BASELINE, version, template, newest=Version(36))

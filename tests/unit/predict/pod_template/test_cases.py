@@ -16,7 +16,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("changes", "expected"), CASES)
-def test_faults_of_a_changed_worker(changes: dict[str, Any], expected: list[str]) -> None:
+def test_changed_worker_has_the_faults_in_the_table(changes: dict[str, Any], expected: list[str]) -> None:
     assert told({f"Worker.{path}": value for path, value in changes.items()}) == expected
 
 
@@ -28,6 +28,6 @@ def test_faults_of_a_changed_worker(changes: dict[str, Any], expected: list[str]
         ({f"{BOX}.resources": {"limits": {"a" * 400: 2}}}, f"spec.containers[0].resources.limits[{'a' * 97}...]: "),
     ],
 )
-def test_large_value_is_a_single_fault(changes: dict[str, Any], start: str) -> None:
+def test_large_value_gives_a_single_fault(changes: dict[str, Any], start: str) -> None:
     (text,) = told(changes)
     assert text.startswith(start)

@@ -7,7 +7,7 @@ from tests.support.refused_pods import CASES, Case
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_faults_of_rejected_pods(case: Case) -> None:
+def test_pods_in_the_table_have_the_expected_faults(case: Case) -> None:
     assert told(case.changes) == ([case.told] if case.told else [])
 
 

@@ -1,6 +1,6 @@
-"""The assessment of a job and the reservation for an admitted job, with different cluster objects.
+"""An assessment compares a job with the ResourceQuotas of its namespace. An admitted job gets a reservation.
 
-Promised amounts are those that the other jobs of the namespace will still use.
+Promised amounts are the amounts that the other jobs of the namespace will still use.
 """
 
 from typing import Any
@@ -69,7 +69,7 @@ def test_nothing_is_reserved_without_a_matching_quota(changes: Json, quotas: lis
     assert reservation(changes, cluster(*quotas)) is None
 
 
-def test_suspended_job_uses_its_service_but_no_pods() -> None:
+def test_suspended_job_reserves_its_service_but_no_pods() -> None:
     reserved = reservation(SUSPENDED, cluster(quota({"services": 5})))
     assert reserved.pods == ()
     assert reserved.objects[0].usage["services"] == quantity.NANO
@@ -80,7 +80,7 @@ def test_nothing_is_reserved_if_quotas_are_unknown() -> None:
     assert reservation({}, Snapshot([])) is None
 
 
-def test_promises_include_defaults_and_overhead_for_other_jobs() -> None:
+def test_promised_amounts_of_other_jobs_include_defaults_and_overhead() -> None:
     bare = {"Worker.template.spec.containers.0.resources": {}, "Worker.template.spec.runtimeClassName": "kata"}
     other = changed(bare | {"metadata.name": "a", "metadata.uid": "a", "Worker.replicas": 3})
     kata = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "kata"}}
@@ -90,7 +90,7 @@ def test_promises_include_defaults_and_overhead_for_other_jobs() -> None:
 
 
 class TestDeadJobs:
-    """Stored jobs in a state in which the operator creates no pods."""
+    """A dead job is stored, and the operator creates no pods for it."""
 
     DEAD = {"Worker.restartPolicy": "ExitCode"}  # noqa: RUF012
 

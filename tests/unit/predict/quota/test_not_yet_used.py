@@ -124,7 +124,7 @@ def test_only_the_larger_of_two_updates_is_promised(sizes: tuple[int, int], reco
         ([stored(3), stored(2, uid="v")], [], {WORKER: 3}, {"POD": 4, "CLAIM": 4}),
         ([], [reserved(3)], {}, {"RESERVED": 4, "OBJECTS": 1}),
         ([], [reserved(3)], {WORKER: 1}, {"RESERVED": 3}),
-        # A stored job and a later update of it: of each kind of charge, the larger number counts.
+        # If a stored job has a later update, the larger number of each kind of charge counts.
         ([stored(3)], [reserved(3)], {}, {"POD": 4, "CLAIM": 4, "RESERVED": 4}),
         ([stored(3)], [reserved(5)], {LAUNCHER: 1, WORKER: 3}, {"RESERVED": 2}),
         ([stored(5)], [reserved(3)], {LAUNCHER: 1, WORKER: 3}, {"POD": 2, "CLAIM": 2}),
@@ -137,7 +137,7 @@ def test_only_the_larger_of_two_updates_is_promised(sizes: tuple[int, int], reco
          {"POD": 1, "CLAIM": 1, "RESERVED": 2}),
     ],
 )  # fmt: skip
-def test_promised_charges(
+def test_charges_of_missing_pods_and_of_reservations_are_promised(
     jobs: list[MPIJobRecord], reservations: list[Reservation], made: dict[str, int], expected: dict[str, int]
 ) -> None:
     assert sums(group(jobs), reservations, existing(made)) == expected

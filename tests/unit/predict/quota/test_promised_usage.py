@@ -1,4 +1,4 @@
-"""The part of a namespace's quotas that its other jobs will still use."""
+"""The part of a namespace's quotas that other jobs in the namespace will still use."""
 
 import time
 from datetime import date
@@ -14,7 +14,7 @@ from webhook.admission.pipelines import load_policy, validate
 from webhook.predict.quota import promised_usage
 
 
-def test_time_for_other_jobs_is_not_charged_to_the_review(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_for_other_jobs_does_not_count_in_the_time_limit_of_the_review(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(promised_usage, "_CHARGES", WeakKeyDictionary())  # an empty cache
     until = time.thread_time() + 60
     monkeypatch.setattr(work_limit._decision, "until", until)

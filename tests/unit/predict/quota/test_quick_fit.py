@@ -1,4 +1,4 @@
-"""The quick check whether jobs fit into the quotas. It says yes only if they certainly fit."""
+"""The quick check whether jobs fit into the quotas. Its answer is yes only if the jobs certainly fit."""
 
 import pytest
 

@@ -40,7 +40,7 @@ from webhook.predict.quota.wording import number, spelled
         ("count/widgets.example.com", "3", "3 widgets.example.com"),
     ],
 )
-def test_spelled(resource: str, amount: str, text: str) -> None:
+def test_amount_is_spelled_with_the_noun_of_its_resource(resource: str, amount: str, text: str) -> None:
     assert spelled(resource, quantity.parse(amount), DEFAULT_ACCELERATORS) == text
     counted, _, noun = text.partition(" ")
     assert number(resource, quantity.parse(amount), DEFAULT_ACCELERATORS) == counted

@@ -1,4 +1,4 @@
-"""Results of `matching` compared with OpenShift's results.
+"""Pods are matched with SCCs. The results equal OpenShift's results.
 
 `verdicts.jsonl.xz` has 2,000 generated pods with the results of OpenShift's own admission code
 (github.com/openshift/apiserver-library-go of 2025-09-17).
@@ -48,8 +48,8 @@ def details(messages: list[str]) -> set[str]:
     return {re.sub(r'^\S+ (?:Forbidden|Invalid value: (?:"[^"]*"|\S+)): ', "", each) for each in messages}
 
 
-# Messages that can be compared. OpenShift also reports fields of the pod at its containers.
-# It also names ports differently.
+# This pattern matches messages that can be compared. OpenShift names ports differently, and reports fields of the pod a
+# second time at each container.
 _PLACED = re.compile(
     r"spec\.(?:(?:c|initC)ontainers\[\d+\]\.(?!containers|initContainers|host|ports|seL|seccomp)|spec\.securityContext\.seL|volumes)"
     ".*Invalid value"
@@ -72,7 +72,7 @@ def test_constraints_are_tried_in_openshifts_order() -> None:
     assert list(CONSTRAINTS) == ORDER
 
 
-def test_results_and_assigned_contexts_equal_openshifts() -> None:
+def test_results_and_assigned_contexts_equal_the_results_of_openshift() -> None:
     for number, verdict in enumerate(verdicts()):
         template = convert({"spec": verdict["spec"]})
         filled = {name: fill(scc, template) for name, scc in CONSTRAINTS.items()}
