@@ -1,1 +1,1 @@
-"""Generators of manifests, chart, schemas, documentation and releases, outside of the wheel."""
+"""Generators of manifests, chart, schemas, documentation and releases. The wheel does not contain them."""

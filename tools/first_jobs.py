@@ -10,7 +10,7 @@ from webhook.cli.first_job import FRAMEWORKS
 
 FOLDER: Final = EXAMPLES / "frameworks"
 _EXAMPLE: Final = "registry.example.com/ml/train:1.4"
-# Its Dockerfile is in docs/openshift.md.
+# The Dockerfile of this image is in docs/openshift.md.
 _EXTENDED: Final = "registry.example.com/ml/horovod:0.28.1-mpiuser"
 _NO_OPTIONS: Final[dict[str, Any]] = dict.fromkeys(
     ("image", "name", "workers", "gpus", "namespace", "queue", "rdma", "mpiuser")
@@ -25,7 +25,7 @@ def jobs() -> dict[Path, str]:
 
 
 def text(*, program: Sequence[str] = (), **options: Any) -> str:
-    """The job for a framework. Without a published image, the image is a placeholder."""
+    """The job for a framework. If the framework has no published image, the image is a placeholder."""
     framework = FRAMEWORKS[options["framework"]]
     return first_job.text(first_job.wish({**_NO_OPTIONS, "image": framework["image"] or _EXAMPLE, **options}, program))
 

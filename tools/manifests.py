@@ -49,7 +49,7 @@ def webhooks() -> list[KubernetesObject]:
 
 
 def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:
-    """A Role for the service's own namespace, else a ClusterRole: the name of Kueue's namespace is unknown here."""
+    """A Role in the service's own namespace, and otherwise a ClusterRole: the name of Kueue's namespace is unknown."""
     own = place is WatchedPlace.OWN
     return {
         "apiVersion": f"{RBAC}/v1",

@@ -15,7 +15,7 @@ GO_MOD = Path(__file__).parents[1] / "tests" / "controlplane" / "go.mod"
 
 
 def text() -> str:
-    """The text of the file. Each line has one shape."""
+    """The text of the file. Each line has one distinct node of the schema, called a shape."""
     crd: Any = yaml.safe_load(assets().mpijob_crd.read_text(encoding="utf-8"))
     (version,) = (version for version in crd["spec"]["versions"] if version["name"] == "v2beta1")
     shapes = crd_schema.short_form(version["schema"]["openAPIV3Schema"])

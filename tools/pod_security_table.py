@@ -32,7 +32,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _versions(check_id: str, level: Level) -> str:
-    """The versions of `level` with the check, such as `v1.0 - v1.21` or `v1.22+`; empty if there are none."""
+    """The versions of `level` that have the check, such as `v1.0 - v1.21` or `v1.22+`. Empty if no version has it."""
     minors = [minor for minor in range(NEWEST.minor + 1) if check_id in checks(level, Version(minor))]
     if not minors:
         return ""

@@ -3,7 +3,7 @@
 import os
 from typing import Final
 
-# Otherwise pydantic searches all installed packages for its plugins and loads them.
+# Without this variable, pydantic searches all installed packages for plugins and loads them.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 __version__ = "0.1.0"

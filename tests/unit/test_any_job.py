@@ -1,4 +1,4 @@
-"""No rule raises an exception for any job, with and without a cluster."""
+"""No rule raises an exception for any job, with or without objects of a cluster."""
 
 import json
 from collections.abc import Mapping

@@ -35,7 +35,7 @@ def test_hook_definition_is_valid_for_pre_commit(tmp_path: Path) -> None:
 
 
 def test_file_with_the_name_of_an_option_is_read_as_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """pre-commit calls the entry with arguments of the hook or the user, then with paths relative to the repository."""
+    """pre-commit passes the arguments of the hook or of the user, followed by paths relative to the repository."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "policy.yaml").write_text("apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n")
     for name in ("--x.yaml", "--policy=mine.yaml"):
@@ -51,7 +51,7 @@ def test_file_with_the_name_of_an_option_is_read_as_a_file(tmp_path: Path, monke
 
 
 def shown(name: str) -> Any:
-    """The file with this name in the page."""
+    """The parsed YAML block of docs/ci.md that begins with this file name."""
     text = (DOCS / "ci.md").read_text(encoding="utf-8")
     (block,) = re.findall(rf"```yaml\n# {re.escape(name)}\n(.*?)```", text, re.DOTALL)
     (document,) = yaml.load_all(block)
@@ -81,7 +81,7 @@ def test_packages_of_the_action_are_locked() -> None:
 
 
 def test_modules_of_the_users_repository_are_not_run(tmp_path: Path) -> None:
-    """The working directory of a runner is the user's repository, and `python -m` searches modules there."""
+    """The working directory of a runner is the user's repository, and `python -m` looks for modules there."""
     (tmp_path / "venv.py").write_text("open('made', 'w')")
     (command,) = [line for line in INSTALL["run"].splitlines() if "-m venv" in line]
     env = {**os.environ, "RUNNER_TEMP": str(tmp_path / "temp")}

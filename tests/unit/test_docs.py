@@ -188,7 +188,7 @@ def _anchors(file: Path) -> set[str]:
 
 
 def test_commands_in_the_docs_exist() -> None:
-    """Every `mpijob-webhook COMMAND --options` in the pages and in the help."""
+    """The test checks each `mpijob-webhook COMMAND --options` in the pages and in the help."""
     texts = [page(name) for name in (*WRITTEN, *PAGES)] + [page("../README.md")]
     shown = re.findall(r"mpijob-webhook ((?:policy |certs |schema )?[a-z]+)((?: [^\n`|]*)?)", "\n".join(texts))
     assert shown

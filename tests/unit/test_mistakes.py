@@ -51,7 +51,7 @@ WRONG_RIGHT: Final = re.compile("«(.*?)→(.*?)»")
 
 
 def mistake(text: str, said: str, **about: Any) -> Mistake:
-    """A mistake in one field. `text` sets the field; «wrong→right» in it marks the mistake and its fix."""
+    """A mistake in one field. `text` sets the field. «wrong→right» in `text` marks the mistake and its fix."""
     (path, wrong), (_, right) = (change(WRONG_RIGHT.sub(group, text)) for group in (r"\1", r"\2"))
     return Mistake({path: wrong}, said, {path: right}, **about)
 
@@ -285,7 +285,7 @@ RULES: Final[Mapping[str, Mistake]] = {
 NO_SINGLE_FIX: Final = {
     "child-names": "the user chooses another name",
     "job-size": "the user decides what to leave out",
-    "update-safety": "it needs two updates: suspend the job, then change it",
+    "update-safety": "the user needs two updates: suspend the job, then change it",
 }
 
 

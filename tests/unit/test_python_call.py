@@ -1,4 +1,4 @@
-"""`mpijob_webhook.check`: the verdict in Python."""
+"""`mpijob_webhook.check` returns the verdict about a job in Python."""
 
 import re
 from datetime import datetime
@@ -137,7 +137,7 @@ def test_objects_of_a_cluster_must_be_mappings() -> None:
         mpijob_webhook.check(GOOD, cluster=[1])  # type: ignore[list-item]
 
 
-def test_job_is_converted_to_json_like_in_clients() -> None:
+def test_job_is_converted_to_json_as_clients_do() -> None:
     """Keys and timestamps become strings."""
     job = changed({"metadata.labels": {1: "a"}, "metadata.creationTimestamp": datetime(2026, 1, 2)})
     job["spec"]["mpiReplicaSpecs"] = MappingProxyType(job["spec"]["mpiReplicaSpecs"])

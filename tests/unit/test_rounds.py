@@ -58,6 +58,6 @@ def test_bad_job_is_admitted_after_its_fixes(path: Path) -> None:
     assert rounds(path) >= 1
 
 
-def test_mean_rounds_to_admission() -> None:
+def test_mean_number_of_rounds_to_admission_is_small() -> None:
     assert len(JOBS) >= 40
     assert mean(map(rounds, JOBS)) <= MEAN_ROUNDS

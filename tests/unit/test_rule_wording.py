@@ -5,7 +5,7 @@ import pytest
 from webhook.rules import CauseReason, Violation, not_allowed, shortened
 
 
-def test_violation_for_a_value_that_the_policy_does_not_allow() -> None:
+def test_violation_for_a_value_that_is_not_allowed_names_the_allowed_values() -> None:
     assert not_allowed("spec.colour", "red", ("green", "blue"), default="green") == Violation(
         "spec.colour",
         '"red" is not allowed here (the default is "green")',

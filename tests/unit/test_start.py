@@ -1,4 +1,4 @@
-"""The start of the command."""
+"""The start of the command `mpijob-webhook`."""
 
 import os
 import subprocess

@@ -49,12 +49,12 @@ def program(text: str) -> subprocess.CompletedProcess[str]:
 
 
 def run(text: str) -> list[tuple[str, int]]:
-    """The outcome of each call of `took` in the program, and its processor time in milliseconds."""
+    """The outcome and the processor time in milliseconds of each call of `took` in the program."""
     lines = (line.rpartition(" ") for line in program(text).stdout.splitlines())
     return [(ended, int(milliseconds)) for ended, _, milliseconds in lines]
 
 
-def test_process_without_arm_has_no_limit() -> None:
+def test_process_that_does_not_call_arm_has_no_limit() -> None:
     until = time.thread_time() + limits.MAX_DECISION_SECONDS + 0.1
 
     def work() -> str:
@@ -132,7 +132,7 @@ def test_exception_lost_in_a_finalizer_is_raised_again() -> None:
 
 
 def test_uncounted_work_is_not_limited() -> None:
-    """The time in `uncounted` does not count. It is for work that is done once, such as deriving a cached value."""
+    """`uncounted` is for work that is done once, such as deriving a cached value. The limit ignores this work."""
     outcomes = run(
         """
         from webhook.cluster.contents import Group

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Key:
-    """A key of a mapping that exists only under a condition."""
+    """A conditional key of a mapping."""
 
     name: str
     condition: str
@@ -16,7 +16,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Item:
-    """An item of a list that exists only under a condition."""
+    """A conditional item of a list."""
 
     value: Any
     condition: str

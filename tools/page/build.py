@@ -1,4 +1,4 @@
-"""Builds the page with Node: `python -m tools.page.build FOLDER`. The result is cached in the home directory."""
+"""Builds the playground's page with Node: `python -m tools.page.build FOLDER`. The home directory caches the page."""
 
 import argparse
 import fcntl

@@ -67,7 +67,7 @@ def _wheels() -> Path:
 
 
 def _ours() -> bytes:
-    """This project's modules, and the YAML parser without libyaml, which has no wheel for Pyodide."""
+    """This project's modules, and the pure-Python YAML parser, because PyYAML has no wheel for Pyodide."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
         parser = Path(yaml.__file__).parent

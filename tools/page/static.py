@@ -1,4 +1,4 @@
-"""Builds the page with verdicts computed in the browser, for any web server: `python -m tools.page.static FOLDER`."""
+"""Builds the playground's page for any web server: `python -m tools.page.static FOLDER`. Browsers compute verdicts."""
 
 import argparse
 import json

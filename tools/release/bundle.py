@@ -124,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.release.bundle", description=__doc__)
     parser.add_argument("folder", type=Path, help="a new folder")
     parser.add_argument(
-        "--image", default=f"registry.example.com/ml/mpijob-webhook:{__version__}", help="by its digest"
+        "--image", default=f"registry.example.com/ml/mpijob-webhook:{__version__}", help="the image, with its digest"
     )
     arguments = parser.parse_args()
     try:

@@ -1,4 +1,4 @@
-"""Checks if this checkout can be released as the version in webhook/__init__.py: `make release-check`."""
+"""Checks whether this checkout can be released as the version in webhook/__init__.py: `make release-check`."""
 # ruff: noqa: T201 - a command prints
 
 import re

@@ -25,7 +25,7 @@ def locked() -> list[str]:
 
 
 def licence(package: PackageMetadata) -> str:
-    """The SPDX expression of a package, or its licence text; empty if there is none."""
+    """The SPDX expression or the licence text of a package. Empty if the package states no licence."""
     stated = next((package[field] for field in ("License-Expression", "License") if field in package), "")
     return _SPDX.get(stated, stated)
 

@@ -1,4 +1,4 @@
-"""The npm packages in the page of `playground`, from its lock file."""
+"""The npm packages in the page of `playground`, read from the page's lock file."""
 
 import json
 from base64 import b64decode

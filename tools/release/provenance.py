@@ -13,7 +13,7 @@ BUILD_TYPE = "https://training.openshift.io/mpijob-webhook/bundle/v1"
 
 
 def statement(subjects: Mapping[str, str], commit: str, locks: Mapping[str, str]) -> dict[str, Any]:
-    """The statement. `subjects` and `locks` have SHA-256 sums by file name. `commit` is of this repository."""
+    """The statement. `subjects` and `locks` have SHA-256 sums by file name. `commit` is a commit of this repository."""
     materials = [{"name": name, "digest": {"sha256": digest}} for name, digest in locks.items()]
     source = {"name": "mpijob-webhook", "digest": {"gitCommit": commit.removesuffix("-dirty")}}
     return {

@@ -1,4 +1,4 @@
-"""The navigation of the site: the pages by reader."""
+"""The navigation of the site: the pages for each group of readers."""
 
 from typing import Final
 

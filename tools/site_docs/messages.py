@@ -1,4 +1,4 @@
-"""Messages of the rules about the bad jobs of the tests."""
+"""The messages of the rules about the tests' bad jobs."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from tests.support.bad_jobs.cases import Cause, cases, causes
 from tests.support.jobs import REMOVE
 from webhook.api import yaml
 
-# A message that more mistakes cause is shown without a mistake, because the unchanged job already causes it.
+# If more mistakes cause a message, the message is shown without a mistake: the unchanged job already causes it.
 MAX_MISTAKES = 3
 MAX_SHOWN_CHARACTERS = 2_000
 SHOWN_CHARACTERS = 40
@@ -20,7 +20,7 @@ SHOWN_CHARACTERS = 40
 class Message:
     cause: Cause
     mistake: str
-    """The description of the mistake; empty if more than MAX_MISTAKES cause the message."""
+    """The description of the mistake. Empty if more than MAX_MISTAKES mistakes cause the message."""
 
     def as_markdown(self) -> str:
         text = f"```text\n{self.cause.path}: {self.cause.message}\n```\n\n"

@@ -52,7 +52,7 @@ def _suites(name: str) -> list[Suite]:
 
 
 def _tested(suite: Suite) -> set[str]:
-    """The tested policies. A suite with the name of a policy is only for this policy."""
+    """The policies that a suite tests. A suite that has the name of a policy tests this policy alone."""
     stem = Path(suite.file).stem
     return {stem} if stem in NAMES else {Path(path).stem for path in suite.document.policies}
 

@@ -25,7 +25,7 @@ _LANGUAGES: Final = {
 class Sources:
     folder: Path
     instead: Mapping[str, str] = field(default_factory=dict)
-    """The generated page that replaces a file, by file."""
+    """Maps a file to the generated page that replaces the file."""
     linked: set[str] = field(default_factory=set)
     """Linked files and folders that are shown as they are."""
 

@@ -30,24 +30,24 @@ class Decision(msgspec.Struct):
     audited: list[Finding] = msgspec.field(default_factory=list)
     """Findings for the audit log only."""
     rule_faults: dict[str, str] = msgspec.field(default_factory=dict)
-    """By rule id: errors of custom rules. They are faults of the policy, not of the job."""
+    """Errors of custom rules, by rule id. The policy is at fault, not the job."""
     exempted: list[tuple[Finding, str]] = msgspec.field(default_factory=list)
     """Exempted findings with their reasons."""
     requested: list[str] = msgspec.field(default_factory=list)
-    """Rules from which the job requests an exemption. They deny unless the requester may exempt jobs from them."""
+    """The job requests an exemption from these rules. Whether the requester has the right to it is unknown."""
     told: dict[str, list[str]] = msgspec.field(default_factory=dict)
     news: list[str] = msgspec.field(default_factory=list)
-    """Injections that the user does not yet know of."""
+    """Injections that changed the job in this review."""
     injection_warnings: InjectionWarnings = "each"
     skipped: str = ""
     """The reason why the job was not checked; empty if it was checked."""
     name: str = ""
-    """For messages."""
+    """The name of the job in messages."""
     group: str = mpijob.GROUP
     kind: str = "MPIJob"
     patch: list[dict[str, object]] = msgspec.field(default_factory=list)
     authors: list[str] = msgspec.field(default_factory=list)
-    """The injection of each operation in `patch`. The last operation has none if it lists the injections."""
+    """The injection of each operation in `patch`. A last operation that lists the injections has no author."""
     document: dict[str, Any] | None = None
     """The patched object without its managedFields."""
     reservation: Reservation | None = None
@@ -55,7 +55,7 @@ class Decision(msgspec.Struct):
     refused_gpus: dict[str, int] = msgspec.field(default_factory=dict)
     """The accelerators that a rejected new job requests."""
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
-    """For the audit log."""
+    """Further entries for the audit log."""
     policy: str = ""
     """Names and versions of the applied policies; empty if only the built-in defaults apply."""
 
@@ -64,15 +64,15 @@ class Decision(msgspec.Struct):
 
     @property
     def findings(self) -> Iterator[tuple[Action, Finding]]:
-        """The worst action first; without findings that follow from another finding."""
+        """Actions with findings, the worst action first. Findings that another finding causes are left out."""
         by_action = ((Action.DENY, self.denied), (Action.WARN, self.warned), (Action.AUDIT, self.audited))
         return ((action, finding) for action, findings in by_action for finding in findings if not finding.cause)
 
     def put_worst_first(self) -> None:
         """Sort the complete findings, and cut them to the size of a reply.
 
-        `follows` is the path of another violation. The finding at that path is the cause, if it has no `follows` itself
-        and the same or a stronger action. Findings with a cause are listed last.
+        `Violation.follows` is the path of another violation. The finding at that path is the cause if it has no
+        `follows` and if its action is the same or stronger. Findings with a cause are listed last.
         """
         self.warned.sort(key=lambda finding: finding.importance)
         for listed in (self.denied, self.warned, self.audited, self.exempted):
@@ -102,7 +102,7 @@ class Decision(msgspec.Struct):
 
     @property
     def warnings(self) -> list[str]:
-        """Findings, failed injections, then injections."""
+        """The warnings about findings, then about failed injections, then about injections."""
         if not (self.warned or self.told or self.news):
             return []
         findings = [finding.warning for finding in self.warned]
@@ -111,7 +111,7 @@ class Decision(msgspec.Struct):
 
     @property
     def cautions(self) -> list[str]:
-        """Failed injections, the worst first, regardless of `injection_warnings`."""
+        """Warnings about failed injections, the worst first. They do not depend on `injection_warnings`."""
         injected = {*self.authors}
         cautions = [
             (author, note)
@@ -126,7 +126,7 @@ class Decision(msgspec.Struct):
 
     @property
     def notes(self) -> list[str]:
-        """All notes of injections, regardless of `injection_warnings`."""
+        """All notes of injections. They do not depend on `injection_warnings`."""
         return [visible(f"{author}: {note}") for author, notes in self.told.items() for note in notes]
 
     @property

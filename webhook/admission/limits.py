@@ -17,9 +17,9 @@ MAX_LISTED_FINDINGS: Final = 50
 MAX_COUNTED_GPUS: Final = 10_000
 """GPUs that a rejected job adds to a metric: a typo in `replicas` may make the job very large."""
 MAX_FAULT_CHARACTERS: Final = 500
-"""Characters of a violation in a policy: a key or value may have any length."""
+"""Characters of a fault in the reply about an invalid policy. A key or value of a policy may have any length."""
 MAX_SKIP_CHARACTERS: Final = 1024
-"""Characters of the annotation with injections to skip. All ids fit."""
+"""Characters that are read of the annotation with injections to skip. The ids of all injections fit."""
 MAX_UNKNOWN_SHOWN: Final = 3
 """Unknown injections named in a warning."""
 MAX_SHOWN_VALUE_CHARACTERS: Final = 30
@@ -29,4 +29,7 @@ MAX_SHOWN_PATH_CHARACTERS: Final = 60
 MAX_UNKNOWN_ANNOTATIONS: Final = 5
 """Unknown annotations of a job that are compared with the service's annotations."""
 MAX_FINDINGS_PER_DECISION: Final = 1_000
-"""Findings of each kind in a reply. The limit on processor time does not cover the writing of texts."""
+"""Findings of each kind in a decision: denied, warned, audited and exempted.
+
+The limit on processor time does not cover the writing of their texts.
+"""

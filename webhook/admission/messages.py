@@ -3,8 +3,8 @@
 The API server drops warnings beyond 4,096 characters in total and cuts long ones (apiserver
 `pkg/endpoints/filters/warning.go`).
 
-Each cause is reported once. A finding with `Violation.follows` has the same fix as another rule's violation. It is
-listed after that violation and not included in the number of problems. These findings are left out:
+A finding with `Violation.follows` has the same fix as the violation of another rule. It is listed after that violation,
+and its label names the other rule. Findings that repeat a cause are left out:
 
 - amounts that contradict each other and also violate a LimitRange: the fix for the LimitRange names both amounts;
 - a violation of the API server's pod validation, if the Pod Security level forbids the same field;
@@ -77,8 +77,8 @@ class Finding:
         """Field, fault and fix on one line.
 
         If the line is too long, these parts are left out in turn: the middle of the field's path, the parts of the
-        fault in parentheses, the fix, the middle of the fault. The first line of a long fault is a heading, so the
-        second line is shown.
+        fault in parentheses, the fix, the middle of the fault. If the fault has several lines, the first line is a
+        heading, so the second line is shown.
         """
         path, fault = self.violation.path, self.violation.message
         heading, *lines = fault.split("\n")
@@ -119,7 +119,7 @@ def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
 
 
 def first_of(text: str, number: int) -> str:
-    """The text of the first cause. It has the number of further causes: the OpenShift console shows only this text."""
+    """The text of the first cause with the number of further causes. The OpenShift console shows only the first."""
     return text if number < 2 else f"{text} (and {number - 1} more)"
 
 
@@ -174,7 +174,7 @@ def _length(text: str) -> int:
 
 
 def _cut(text: str, room: int) -> str:
-    """`text` without its middle: the end of a fault is its most important part."""
+    """`text` without its middle, because the most important part of a fault is the end."""
     data = text.encode(errors="replace")
     if len(data) <= room:
         return text

@@ -1,4 +1,4 @@
-"""decide(hook, request) chooses the pipeline for a review. ReviewError if the object is not JSON."""
+"""`decide` chooses the pipeline for a review. It raises ReviewError if the object is not JSON."""
 
 from collections.abc import Mapping
 from datetime import date

@@ -30,7 +30,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 
 class ConfigMap(msgspec.Struct):
-    """The fields that the review reads."""
+    """The fields of a ConfigMap that the review reads."""
 
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     data: dict[str, str] | None = None
@@ -63,7 +63,7 @@ class PolicyVerdict:
 
     @property
     def response(self) -> AdmissionResponse:
-        """The notes are warnings."""
+        """The reply of the webhook. If the policy is valid, the notes are warnings."""
         if self.error is None:
             return AdmissionResponse(uid=self.uid, allowed=True, warnings=warnings(self.notes))
         faults = self.error.faults[:MAX_LISTED_FINDINGS]

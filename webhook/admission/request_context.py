@@ -13,7 +13,7 @@ from webhook.predict.pod_template import decode_job
 
 
 def old_job(request: review.AdmissionRequest) -> MPIJob | None:
-    """None if the stored object cannot be read. Then all findings in the new object apply."""
+    """The stored job; None if it cannot be read. Without a stored job, all findings about the new job apply."""
     if too_large.finding(request.old_object):
         return None
     try:

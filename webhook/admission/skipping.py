@@ -54,7 +54,7 @@ def is_being_deleted(old: MPIJob | None) -> bool:
 
 
 def only_claims(request: review.AdmissionRequest, reason: str, policy: Policy, view: ClusterView) -> bool:
-    """Whether only the job itself states the `reason`. Any user can write it there, so it is not trusted."""
+    """Whether only the job itself states the `reason`. Such a reason is not trusted: any user can write it."""
     return reason in CLAIMED and not is_by_controller(request, policy, view)
 
 
@@ -69,9 +69,9 @@ def is_by_controller(request: review.AdmissionRequest, policy: Policy, view: Clu
 def reason_to_check_nothing(request: review.AdmissionRequest, policy: Policy, view: ClusterView) -> str:
     """The reason; empty if the object is checked.
 
-    A controller's update passes if it changes no more than this controller should. Other updates are checked, because
-    the controller's account may be stolen. Values are compared byte by byte: the API server encodes both objects in the
-    same way.
+    A controller's update passes if it changes only fields that Kueue changes. Other updates by a controller are
+    checked, because its account may be stolen. Values are compared byte by byte, because the API server encodes both
+    objects in the same way.
     """
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
@@ -96,7 +96,8 @@ def passes_unjudged(
     """Whether an update of an object that cannot be judged passes.
 
     It passes if labels, annotations and spec are unchanged. A controller may also make the changes that
-    `controllers_change` accepts, by default Kueue's changes of a spec. Users may not, because rules read these fields.
+    `controllers_change` accepts, by default Kueue's changes of a spec. Users may not make these changes, because rules
+    read the changed fields.
     """
     pair = _pair(request)
     if pair is None:

@@ -1,4 +1,4 @@
-"""The decision on an object that took more processor time than one decision may."""
+"""The decision on an object that took more processor time than one decision may take."""
 
 from collections.abc import Callable
 
@@ -41,7 +41,7 @@ def injection(request: AdmissionRequest, policy: Policy, view: ClusterView) -> D
 
 
 def no_injection(request: AdmissionRequest, policy: Policy) -> Decision:
-    """Even the injections that cannot be skipped took too long."""
+    """The decision if even the injections that users cannot skip took too long."""
     decision = _decision(request, policy, skipped=TOO_EXPENSIVE)
     decision.told[RULE] = [Caution(NOTHING_INJECTED)]
     return decision
@@ -54,7 +54,7 @@ def verdict(
     *,
     controllers_change: Callable[[AdmissionRequest], bool] | None = None,
 ) -> Decision:
-    """Reports the object with the strongest action that the policy's mode allows."""
+    """Report the object with the strongest action that the policy's mode allows, if it does not pass."""
     if passes_unjudged(request, policy, view, controllers_change=controllers_change):
         return _decision(request, policy, skipped=AS_STORED)
     decision = _decision(request, policy)

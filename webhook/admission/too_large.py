@@ -16,7 +16,7 @@ def finding(document: msgspec.Raw) -> Finding | None:
     data = bytes(document)
     if len(data) > limits.MAX_OBJECT_BYTES:
         return _finding(len(data), "bytes", limits.MAX_OBJECT_BYTES)
-    # Includes brackets in texts: to exclude them, the object would have to be parsed.
+    # The count includes brackets in texts, because only a parser could exclude them.
     if len(data) > limits.MAX_NESTED_VALUES:
         nested = data.count(b"{") + data.count(b"[")
         if nested > limits.MAX_NESTED_VALUES:

@@ -75,7 +75,7 @@ def test_marker_makes_a_job_regulated(changes: Json, regulated: bool) -> None:
     ("markers", "regulated"),
     [({}, True), ({"data": "secret"}, False), ({"compliance.openshift.io/hipaa": "true"}, True)],
 )
-def test_markers_are_a_setting(markers: Json, regulated: bool) -> None:
+def test_configured_markers_decide_which_jobs_are_regulated(markers: Json, regulated: bool) -> None:
     assert bool(check({}, markers=markers, nodeLabels={"compliance": "hipaa"})) is regulated
     assert bool(violations("compliance", settings={"markers": markers, "nodeLabels": {"a": "b"}})) is (not markers)
 
@@ -216,7 +216,7 @@ def test_claim_without_an_allowed_class_is_rejected(name: str, fault: str | None
     assert check(changes, storageClasses=["encrypted", "sealed"]) == expected
 
 
-def test_claim_is_accepted_if_claims_are_unknown() -> None:
+def test_claim_is_accepted_if_the_claims_of_the_cluster_are_unknown() -> None:
     changes = {**MARKED, "Worker.template.spec.volumes": [{"persistentVolumeClaim": {"claimName": "gone"}}]}
     assert violations("compliance", changes, settings={"storageClasses": ["encrypted"]}) == []
 

@@ -60,7 +60,7 @@ COPY = {"metadata.labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"}, *
 
 @pytest.mark.parametrize("kueue", [True, False])
 @pytest.mark.parametrize("requester", ["system:serviceaccount:kueue-system:multikueue-sa", "eve"])
-def test_only_a_controller_may_copy_the_job_of_another_user(requester: str, kueue: bool) -> None:
+def test_copied_job_of_another_user_is_accepted_only_from_multikueue(requester: str, kueue: bool) -> None:
     trusted = kueue and requester != "eve"
     assert is_rejected(changed(COPY), requester, view=Snapshot([config()] if kueue else [])) is not trusted
 

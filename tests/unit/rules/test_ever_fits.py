@@ -27,12 +27,12 @@ LIMITS = "Worker.template.spec.containers.0.resources.limits"
 WORKER_ANNOTATIONS = "Worker.template.metadata"
 GPU_TAINT = {"key": GPU, "effect": "NoSchedule"}
 
-# More than the test job needs: a launcher with 1 cpu and 1Gi, four workers with 16 cpu, 64Gi and 2 GPUs each.
+# The test job fits into this quota. It has a launcher with 1 cpu and 1Gi and four workers with 16 cpu, 64Gi and 2 GPUs.
 ROOMY = {"cpu": 100, "memory": "1Ti", GPU: 100}
 
 
 def reported(*objects: Json, changes: Json | None = None, labels: Json | None = None) -> list[str]:
-    """Each violation as `path: message. fix`. Messages about quotas must fit into a warning."""
+    """Each violation as `path: message. fix`. Messages without "NoMatchingFlavor" must fit into a warning."""
     world = [config(), namespace(), local_queue("train", "queue"), *objects]
     result = violations("ever-fits", {"metadata.labels": labels or QUEUED, **(changes or {})}, view=Snapshot(world))
     assert all(fits_a_warning("ever-fits", each) for each in result if "NoMatchingFlavor" not in each.message)
@@ -79,7 +79,9 @@ H100 = flavor("h100", {PRODUCT: "H100"})
             id="flavors chosen by an annotation",
         ),
         pytest.param(
-            [queue(), H100], {"Worker.template.spec.resourceClaims": [{"name": "gpu"}]}, id="devices by claims"
+            [queue(), H100],
+            {"Worker.template.spec.resourceClaims": [{"name": "gpu"}]},
+            id="devices requested by claims",
         ),
         pytest.param(
             [queue(), H100],
@@ -317,7 +319,7 @@ def test_topologies_are_ignored_without_topology_aware_scheduling() -> None:
 
 
 def test_pod_sets_of_one_group_get_one_flavor() -> None:
-    """No single flavor holds the 65 cpu of launcher and workers, but two flavors would."""
+    """Launcher and workers need 65 cpu. The two flavors have 65 cpu together, but neither has them alone."""
     group = {annotations.REQUIRED: "rack", annotations.POD_SET_GROUP: "all"}
     changes = {f"{role}.template.metadata": {"annotations": group} for role in ("Launcher", "Worker")}
     rows = flavor("rows", {"tas": "no"}, topologyName="dc")
@@ -343,14 +345,14 @@ def test_resource_that_kueue_does_not_charge_is_ignored(resources: str) -> None:
     assert not violations("ever-fits", changes, view=Snapshot([config(f"resources: {resources}\n"), *objects]))
 
 
-def test_no_violation_if_kueue_may_not_manage_the_namespace() -> None:
+def test_namespace_that_kueue_might_not_manage_causes_no_violation() -> None:
     objects = [namespace(), local_queue("train", "queue"), queue()]
     assert violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot(objects)) == []
     unmanaged = config("managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n")
     assert violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot([unmanaged, *objects])) == []
 
 
-def test_defaults_of_limit_ranges_are_included() -> None:
+def test_defaults_of_limit_ranges_count_as_requests() -> None:
     ranges = limit_range("defaults", {"type": "Container", "default": {"ephemeral-storage": "1Gi"}})
     lines = reported(queue({"h100": ROOMY}), H100, ranges, changes={})
     assert [line.partition(":")[2] for line in lines] == [

@@ -69,7 +69,7 @@ def test_consistent_gang_settings_are_accepted(changes: Json, settings: Json) ->
 
 
 def without(*resources: str) -> Snapshot:
-    """A cluster in which these kinds of objects are not installed."""
+    """A cluster in which these API resources are not installed."""
     return Snapshot([head(not_installed=resources)])
 
 
@@ -155,7 +155,7 @@ def test_unset_min_available_that_blocks_the_launcher_is_reported(
 
 @pytest.mark.parametrize("state", [SUSPENDED, KUEUE, SUSPENDED | KUEUE])
 @pytest.mark.parametrize("changes", [{}, policy(minAvailable=5)])
-def test_wait_for_workers_in_a_queue_has_no_effect(state: Json, changes: Json) -> None:
+def test_wait_for_workers_of_a_queued_or_suspended_job_is_a_warning(state: Json, changes: Json) -> None:
     assert violations("gang", WAIT | state | changes, settings=VOLCANO) == [VOID]
     assert fits_a_warning("gang", VOID)
 
@@ -165,7 +165,7 @@ def test_launcher_with_a_wait_container_causes_no_warning() -> None:
     assert violations("gang", WAIT | KUEUE | waits) == []
 
 
-def test_wait_for_workers_of_a_resumed_job_has_no_effect() -> None:
+def test_wait_for_workers_of_a_resumed_job_is_a_warning() -> None:
     assert violations("gang", WAIT, settings=VOLCANO, old=WAIT | SUSPENDED) == [VOID]
     assert violations("gang", WAIT, settings=VOLCANO, old=WAIT) != [VOID]
 
@@ -222,7 +222,7 @@ def test_setting_without_effect_is_a_warning(changes: Json, settings: Json, path
     [("Worker", "volcano", "Launcher"), ("Launcher", "volcano", "Worker")],
 )
 def test_scheduler_named_for_only_one_role_is_a_warning(role: str, scheduler: str, other_role: str) -> None:
-    """The other role's pods go to the default scheduler, unless the operator replaces both names."""
+    """Without gang scheduling the pods of the other role go to the default scheduler."""
     changes = {f"{role}.template.spec.schedulerName": scheduler}
     result = violations("gang", changes)
     path = f"spec.mpiReplicaSpecs[{other_role}].template.spec.schedulerName"
@@ -247,7 +247,7 @@ def test_different_schedulers_of_the_roles_are_a_warning() -> None:
         (policy(queue="q"), {}, "Volcano queues the job too", "Remove one of the two."),
     ],
 )
-def test_pod_group_label_next_to_another_gang_is_a_warning(
+def test_pod_group_label_next_to_another_scheduler_or_queue_is_a_warning(
     changes: Json, settings: Json, message: str, fix: str
 ) -> None:
     path = f"spec.mpiReplicaSpecs[Worker].template.metadata.labels[{GROUP_LABEL}]"

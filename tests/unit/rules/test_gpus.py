@@ -29,7 +29,7 @@ CORES = "aws.amazon.com/neuroncore"
 
 
 def gpus(limit: Any = None, request: Any = None, role: str = "Worker", name: str = GPU) -> Json:
-    """Changes to the resources of the first container. An amount of None is left out."""
+    """Changes that set the resources of the first container. A limit or request that is None is left out."""
     resources = {
         "limits": {} if limit is None else {name: limit},
         "requests": {} if request is None else {name: request},
@@ -53,7 +53,7 @@ def test_misspelt_accelerator_is_rejected_if_nodes_are_unknown(name: str, meant:
 def test_misspelt_vendor_is_a_warning(name: str) -> None:
     [violation] = violations("gpus", gpus(2, name=name))
     assert (violation.message, violation.fix) == (f"no node has the resource {name}", f"Rename it to {GPU}.")
-    assert violation.advisory, "another vendor may have it"
+    assert violation.advisory, "another vendor may have a resource of this name"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_misspelt_accelerator_without_a_limit_is_reported_twice() -> None:
         (gpus(16), {}),
         (gpus("16", 16), {}),
         (gpus("4", "4000m"), {}),
-        (gpus("two"), {}),  # the rule upstream-contract reports this
+        (gpus("two"), {}),  # the rule upstream-contract reports invalid quantities
         (gpus(2, "two"), {}),
         (gpus(-1, -1), {}),
         (gpus("-2"), {}),
@@ -162,7 +162,7 @@ def test_invalid_request_of_a_container_is_rejected(changes: Json, path: str, me
         ),
     ],
 )
-def test_number_outside_the_limits_is_rejected(
+def test_number_of_gpus_outside_the_limits_is_rejected(
     changes: Json, settings: Json, path: str, message: str, fix: str
 ) -> None:
     assert violations("gpus", changes, settings=settings) == [Violation(path, message, fix=fix)]
@@ -197,7 +197,7 @@ def test_fraction_of_a_gpu_without_a_limit_is_reported_twice() -> None:
         (gpus(32, 24, name=CORES), "Set it to 32, or remove it: the limit applies."),
     ],
 )
-def test_fix_for_unequal_amounts_is_within_the_maximum(changes: Json, fix: str) -> None:
+def test_fix_for_unequal_limit_and_request_is_within_the_maximum(changes: Json, fix: str) -> None:
     assert violations("gpus", changes)[0].fix == fix
 
 
@@ -250,7 +250,7 @@ def test_gpu_of_a_launcher_sidecar_is_accepted() -> None:
     assert violations("gpus", {"Launcher.template.spec": pod}) == []
 
 
-def test_each_further_kind_is_reported_once() -> None:
+def test_each_further_kind_of_accelerator_is_reported_once() -> None:
     limits = {"nvidia.com/gpu": 1, "nvidia.com/mig-1g.5gb": 1, "habana.ai/gaudi": 1, "amd.com/gpu": 0}
     container = {"resources": {"limits": limits, "requests": limits}}
     result = violations("gpus", {"Worker.template.spec": {"containers": [container, container]}})
@@ -320,7 +320,7 @@ class TestVisibleDevices:
             ({"Launcher.template.spec.containers": [visible()], **AS_WORKER}, f"{LAUNCHER}[0]"),
         ],
     )
-    def test_variable_is_a_warning_unless_the_policy_rejects_it(self, changes: Json, path: str) -> None:
+    def test_variable_is_a_warning_if_the_policy_does_not_reject_it(self, changes: Json, path: str) -> None:
         for settings, advisory in (({}, True), ({"max": 0}, False), ({"refuseVisibleDevices": True}, False)):
             changes = {"Worker.template.spec.containers.0.resources": NO_GPUS["resources"], **changes}
             (violation,) = violations("gpus", changes, settings=settings)
@@ -344,7 +344,9 @@ class TestVisibleDevices:
         [({"limits": {GPU: 1}}, "nic"), ({"claims": [{"name": "c0"}]}, "gpu.nvidia.com")],
         ids=["GPUs by a limit", "GPUs by a claim"],
     )
-    def test_container_with_gpus_is_rejected_only_by_the_setting(self, resources: Json, device: str) -> None:
+    def test_variable_of_a_container_with_gpus_is_rejected_if_the_policy_refuses_it(
+        self, resources: Json, device: str
+    ) -> None:
         changes = {**claims("t"), "Worker.template.spec.containers": [visible("all", resources=resources)]}
         view = Snapshot([claim_template("t", exactly(device)), device_class(device)])
         assert violations("gpus", changes, view=view) == []
@@ -445,7 +447,7 @@ class TestClaims:
             (claims("t"), [claim_template("t", exactly(count=2)), *CLASSES], False),
         ],
     )
-    def test_uncounted_claim_is_rejected_by_setting(self, changes: Json, objects: list[Json], rejected: bool) -> None:
+    def test_policy_can_reject_uncounted_claims(self, changes: Json, objects: list[Json], rejected: bool) -> None:
         result = violations(
             "gpus", changes, settings={"refuseUncountedClaims": True, "otherClasses": ["nic"]}, view=Snapshot(objects)
         )

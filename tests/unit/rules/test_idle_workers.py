@@ -1,4 +1,4 @@
-"""Jobs that seem to run while their workers do nothing."""
+"""These jobs seem to run, but their workers do nothing."""
 
 from typing import Any
 
@@ -167,7 +167,7 @@ def test_launcher_that_may_start_ranks_on_workers_is_accepted(changes: dict[str,
     assert violations(ID, changes) == []
 
 
-def test_variable_that_only_mpirun_reads_does_not_help_python() -> None:
+def test_python_launcher_is_reported_despite_a_variable_that_mpirun_alone_reads() -> None:
     env = [{"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"}]
     assert len(violations(ID, launcher("python t.py", env=env))) == 1
 
@@ -231,7 +231,7 @@ def test_worker_with_its_program_in_args_is_reported() -> None:
         ),
     ],
 )
-def test_worker_that_ends_is_reported(command: list[str], message: str, fix: str) -> None:
+def test_worker_that_does_not_keep_sshd_running_is_reported(command: list[str], message: str, fix: str) -> None:
     (violation,) = result = violations(ID, {f"{WORKER}.command": command})
     assert found(result) == [f"spec.mpiReplicaSpecs[Worker].template.spec.containers[0].command: {message}"]
     assert violation.fix == fix

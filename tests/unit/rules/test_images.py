@@ -195,12 +195,12 @@ NAME_TAG = "Name the tag of a version, or a digest."
         ),
     ],
 )
-def test_image_that_may_change_is_rejected_by_setting(image: str, settings: Json, message: str, fix: str) -> None:
+def test_policy_can_reject_an_image_that_may_change(image: str, settings: Json, message: str, fix: str) -> None:
     result = violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings)
     assert result == [Violation(PATH, message, fix=fix, reason=CauseReason.FORBIDDEN)]
 
 
-def test_long_image_is_shortened() -> None:
+def test_long_image_name_in_a_message_is_shortened() -> None:
     result = violations("images", {IMAGE: "quay.io/" + "a" * 200}, settings={"requireDigest": True})
     assert result[-1].message == f'"quay.io/{"a" * 89}..." has no digest, so it may change'
 
@@ -243,7 +243,7 @@ def test_registry_without_a_host_in_the_settings_is_rejected(setting: str) -> No
 
 
 Sources = Sequence[tuple[str, str]]
-"""(source, mirrorSourcePolicy)"""
+"""Each item is (source, mirrorSourcePolicy)."""
 
 
 def mirrors(kind: str, *sources: tuple[str, str]) -> Json:
@@ -254,7 +254,7 @@ def mirrors(kind: str, *sources: tuple[str, str]) -> Json:
 
 
 def test_image_that_lost_its_digest_has_the_higher_degree() -> None:
-    """The degree says how bad a violation is. An update must not increase it."""
+    """The degree says how bad a violation is. An update must not increase the degree."""
     image = "registry.example.com/a:1"
     launcher, worker = (f"{role}.template.spec.containers.0.image" for role in ("Launcher", "Worker"))
     stored = {worker: image, launcher: f"registry.example.com/a@sha256:{'0' * 64}"}
@@ -317,7 +317,7 @@ def test_unknown_mirrors_cause_no_warning() -> None:
 
 
 def test_image_of_the_wait_container_is_reported_once() -> None:
-    """The injected init container has the launcher's image."""
+    """The injected init container wait-for-workers has the same image as the launcher."""
     image, copies = "registry.example.com/ml/app", "Launcher.template.spec.initContainers"
     once = {"Launcher.template.spec.containers.0.image": image}
     wait = {"name": "wait-for-workers", "image": image}

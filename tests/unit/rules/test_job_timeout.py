@@ -1,4 +1,4 @@
-"""job-timeout: a time limit is valid, the same in the annotation and the field, and not above the maximum."""
+"""job-timeout: a time limit must be valid and must not exceed the maximum. Annotation and field must agree."""
 
 import pytest
 from pydantic import ValidationError
@@ -148,7 +148,7 @@ def test_limit_of_zero_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "accepted"), [(DAY, False), (3 * DAY, True), (7 * DAY, True)])
-def test_limit_with_notify_only_is_not_below_the_annotated_time(seconds: int, accepted: bool) -> None:
+def test_limit_below_the_annotated_time_is_rejected_with_notify_only(seconds: int, accepted: bool) -> None:
     assert (violations("job-timeout", job(seconds, timeout="72h", action="notify-only")) == []) is accepted
 
 
@@ -185,13 +185,13 @@ OWNED = {"apiVersion": "a/v1", "kind": "B", "name": "c", "uid": "d", "controller
     ],
 )
 def test_new_job_cannot_exceed_the_maximum(submitted: Json, seconds: int, rejected: bool) -> None:
-    """By default a job runs for at most seven days, unless RBAC grants its user an exemption."""
+    """By default a job runs for at most seven days. RBAC can grant a user an exemption."""
     assert outcome(changed(submitted)) == (seconds, ["job-timeout"] * rejected)
 
 
 def test_update_cannot_exceed_the_maximum() -> None:
     stored = changed(job(DAY) | {"spec.runPolicy.suspend": True})
-    assert outcome(changed(job()), stored) == (DAY, []), "the injection restores it"
+    assert outcome(changed(job()), stored) == (DAY, []), "the injection restores the limit"
     assert outcome(changed(job(8 * DAY)), stored) == (8 * DAY, ["job-timeout"])
     assert outcome(changed(job(DAY)), stored) == (DAY, []), "the job resumes with its limit"
     never = changed({"metadata.annotations": {ACTION: "notify-only"}})
@@ -206,7 +206,7 @@ def test_job_may_have_no_limit_if_the_policy_lacks_a_maximum_or_the_injection() 
     assert outcome(changed(job()), policy="injectOnly: []\n") == (None, [])
 
 
-def test_maximum_is_a_setting() -> None:
+def test_policy_can_change_or_remove_the_maximum() -> None:
     assert violations("job-timeout", job(30 * DAY), settings={"max": None}) == []
     assert violations("job-timeout", job(DAY), settings={"max": "12h"})
     with pytest.raises(ValidationError):
@@ -232,7 +232,7 @@ YEAR = 365 * DAY
 
 
 class TestGracePeriods:
-    """After the time limit, a suspension or a deletion, pods run on for their grace period."""
+    """Pods run on for their grace period after the time limit, a suspension or a deletion."""
 
     @pytest.mark.parametrize(
         ("changes", "path"),
@@ -281,7 +281,7 @@ LIMITED: Json = {FIELD: DAY}
 
 
 class TestLimitOfWorkers:
-    """The limit of the job ends only the launcher's Job. Workers have their own limit."""
+    """The time limit of the MPIJob ends the launcher's Job alone. Workers have a time limit of their own."""
 
     def test_worker_limit_above_the_maximum_is_rejected(self) -> None:
         (violation,) = violations("job-timeout", {**LIMITED, OWN: WEEK + 1})
@@ -294,7 +294,7 @@ class TestLimitOfWorkers:
             ({**LIMITED, OWN: WEEK + 1}, {"max": None}),
             ({**LIMITED, OWN: WEEK + 1}, {"max": "8d"}),
             ({**LIMITED, OWN: WEEK}, {}),
-            (LIMITED, {}),  # a policy without the injection
+            (LIMITED, {}),  # the workers have no limit
             ({OWN: YEAR}, {}),  # the job itself has no limit
         ],
     )
@@ -309,7 +309,7 @@ class TestLimitOfWorkers:
         assert (violation.path, violation.fix) == (OWN_PATH, "Set it to 60, as it was.")
         assert violations("job-timeout", {**stored, OWN: REMOVE}, old=stored, settings={"max": None}) == []
         assert violations("job-timeout", {**stored, OWN: 50}, old=stored) == []
-        assert outcome(changed({**stored, OWN: REMOVE}), changed(stored))[1] == [], "the injection restores it"
+        assert outcome(changed({**stored, OWN: REMOVE}), changed(stored))[1] == [], "the injection restores the limit"
 
     @pytest.mark.parametrize(
         ("submitted", "limit"),

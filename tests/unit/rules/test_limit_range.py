@@ -1,4 +1,4 @@
-"""limit-range: messages. `tests/conformance/test_limit_ranger.py` checks the rule against the API server."""
+"""Messages of the rule limit-range. `tests/conformance/test_limit_ranger.py` checks the rule against the API server."""
 
 from typing import Any
 
@@ -127,7 +127,7 @@ def of_pod(**limit: Any) -> Json:
             f"limit 40, at most 32 for a pod{IN_A}",
             "Set limits[cpu] to 32.",
         ),
-        # Pods that a default makes invalid.
+        # Pods that are invalid with the defaults of the LimitRange.
         (
             with_resources({"cpu": 4}),
             of_container(default={"cpu": 1}, max={"cpu": 8}),
@@ -186,7 +186,9 @@ def of_pod(**limit: Any) -> Json:
         ),
     ],
 )
-def test_message_and_fix(changes: Json, limit: Json, path: str, message: str, fix: str) -> None:
+def test_worker_that_breaks_a_limit_range_is_reported(
+    changes: Json, limit: Json, path: str, message: str, fix: str
+) -> None:
     assert worker_violations(changes, limit) == [(path, message, fix)]
 
 

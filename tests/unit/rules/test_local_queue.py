@@ -47,7 +47,7 @@ def test_job_without_a_queue_label_is_not_checked() -> None:
             [QUEUE, cluster_queue("gpus", namespaceSelector={"matchLabels": {"a": "b"}})], id="namespace unknown"
         ),
         pytest.param([local_queue("train", "gpus", stopPolicy="None"), *CLUSTER_QUEUES], id="not stopped"),
-        # The status of the LocalQueue is older than the ClusterQueue.
+        # The status of the LocalQueue says that its ClusterQueue is inactive, but the ClusterQueue is active.
         pytest.param([local_queue("train", "gpus", inactive="ClusterQueueIsInactive"), *CLUSTER_QUEUES], id="stale"),
     ],
 )
@@ -174,7 +174,7 @@ def test_multikueue_job_without_a_multikueue_queue_is_reported(
         for kind in ("labels", "annotations")
     ],
 )
-def test_queue_that_kueue_does_not_read_is_reported(changes: Json, place: str, fix: str) -> None:
+def test_queue_name_under_a_key_that_kueue_does_not_read_is_reported(changes: Json, place: str, fix: str) -> None:
     (violation,) = result = violations("local-queue", changes)
     assert found(result) == [f"{place}: has no effect"]
     assert violation.fix == fix
@@ -191,7 +191,7 @@ def test_queue_that_kueue_does_not_read_is_reported(changes: Json, place: str, f
         ({"kueue.x-k8s.io/queue": "train"}, Snapshot([config("", CONFIG.replace("kubeflow.org/mpijob", "pod"))])),
     ],
 )
-def test_other_key_or_right_queue_is_accepted(labels: Json, view: Snapshot | None) -> None:
+def test_unrelated_or_harmless_key_is_accepted(labels: Json, view: Snapshot | None) -> None:
     assert violations("local-queue", {"metadata.labels": labels}, view=view) == []
 
 
@@ -200,5 +200,5 @@ def test_key_without_a_prefix_on_pods_is_accepted() -> None:
 
 
 def test_name_that_no_queue_can_have_is_reported() -> None:
-    assert reported(labels={QUEUE_NAME: "Team A"}) == []  # the API server rejects it
+    assert reported(labels={QUEUE_NAME: "Team A"}) == []  # the API server rejects the label
     assert reported(labels={QUEUE_NAME: "Team_A"}) == [('"Team_A" contains "T"', "Write team-a.")]

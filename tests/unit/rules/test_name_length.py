@@ -15,7 +15,7 @@ from tests.support.rule_checks import found, violations
             {"metadata.name": "x" * 55},
             {},
             None,
-        ),  # too long for the current workers: left to upstream-contract
+        ),  # the rule upstream-contract reports a name that is too long for the current workers
         (
             {"metadata.name": "", "metadata.generateName": "x" * 49},
             {},
@@ -46,7 +46,7 @@ FQDN = "Worker.template.spec.setHostnameAsFQDN"
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        # train-worker-3.train.team-a.svc.cluster.local
+        # The full host name is train-worker-3.train.team-a.svc.cluster.local.
         ({FQDN: True}, None),
         ({FQDN: True, "metadata.name": "x" * 14}, None),
         ({"metadata.name": "x" * 30}, None),

@@ -1,4 +1,4 @@
-"""network-policy: traffic that no NetworkPolicy filters, and the posture, which says what NetworkPolicy a job gets."""
+"""The rule network-policy reports unfiltered traffic. The posture of a job decides what NetworkPolicy the job gets."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ def test_posture_that_cannot_be_chosen_is_reported(
     ("settings", "requested"),
     [({}, "none"), (RESTRICTED, "restricted"), ({**RESTRICTED, "choices": ["isolated"]}, "isolated")],
 )
-def test_default_posture_may_be_requested(settings: dict[str, Any], requested: str) -> None:
+def test_default_or_allowed_posture_may_be_requested(settings: dict[str, Any], requested: str) -> None:
     assert violations(ID, {ANNOTATIONS: {NETWORK_POLICY: requested}}, settings=settings) == []
 
 

@@ -35,7 +35,7 @@ def check(changes: Json | None = None, /, settings: Json | None = None, **modes:
 
 
 def kinds(result: list[Violation]) -> list[str]:
-    """The strictest action of each violation, with its path and reason."""
+    """Each violation as `action path: reason`, where the action is the strictest possible one."""
     return [f"{violation.ceiling} {violation.path}: {_reason(violation)}" for violation in result]
 
 
@@ -110,7 +110,7 @@ def test_violation_has_path_message_fix_and_reason() -> None:
 @pytest.mark.parametrize(
     "view", [NothingKnown(), labelled("other", enforce="restricted"), labelled(), labelled(enforce="privileged")]
 )
-def test_document_is_not_decoded_without_a_level(view: Snapshot) -> None:
+def test_document_is_not_decoded_if_no_level_restricts_pods(view: Snapshot) -> None:
     rule = REGISTRY["pod-security"]
     context = Context(namespace="team-a", document=b"not even JSON", view=view)
     assert list(rule.check(defaulted(changed()), rule.settings(), context)) == []
@@ -128,7 +128,7 @@ def test_document_is_not_decoded_without_a_level(view: Snapshot) -> None:
         (
             {"enforce": "baseline", "warn": "restricted", "audit": "restricted"},
             ["deny"],
-        ),  # restricted checks hostPath in a different way
+        ),  # restricted rejects the volume by another check, which is not reported again
         ({"enforce": "privileged", "warn": "restricted"}, ["warn"]),
     ],
 )
@@ -173,7 +173,7 @@ def test_fix_of_a_warning_names_no_exemption() -> None:
             {"enforce": "restricted", "enforce_version": "v1.7"},
             {"floor": "restricted"},
             0,
-        ),  # the label has the level of the floor, so the label's version applies
+        ),  # label and floor have the same level, so the version of the label applies
     ],
 )
 def test_version_comes_from_the_label_or_the_floor_or_the_cluster(

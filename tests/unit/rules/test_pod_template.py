@@ -1,4 +1,4 @@
-"""pod-template: the rule itself. The tests of its checks are in tests/unit/predict/pod_template."""
+"""The rule pod-template as a whole. The tests of its single checks are in tests/unit/predict/pod_template."""
 
 import json
 from random import Random
@@ -61,7 +61,7 @@ def test_all_faults_of_both_roles_are_reported_at_once() -> None:
 
 
 def test_same_fault_in_both_roles_is_reported_for_both() -> None:
-    """The rule skips a part of the second role only if the first role has the same part without faults."""
+    """The rule skips a part of the second template only if the first template has an equal part without faults."""
     bad = [{"key": "a b", "operator": "Exists"}]
     changes = {f"{role}.template.spec.tolerations": bad for role in ("Launcher", "Worker")}
     assert [each.path for each in violations("pod-template", changes)] == [
@@ -86,7 +86,7 @@ def test_volumes_of_the_operator_may_be_mounted(role: str, volume: str) -> None:
 
 
 @pytest.mark.parametrize(("changes", "advisory"), [(HUGE, True), (NO_LIMIT, False)])
-def test_missing_value_that_a_limit_range_may_set(changes: Json, advisory: bool) -> None:
+def test_limit_ranges_decide_how_a_missing_value_is_reported(changes: Json, advisory: bool) -> None:
     """If the namespace has LimitRanges, the rule `limit-range` reports the missing value.
 
     If LimitRanges are unknown, missing cpu and memory are a warning. A missing limit of an extended resource is a
@@ -125,7 +125,7 @@ def test_number_of_suggested_names_is_limited() -> None:
 
 @pytest.mark.parametrize("count", [10, 30_000])
 def test_fault_after_many_values_is_reported(count: int) -> None:
-    """The volume that is defined after the many values is known too."""
+    """A volume that is defined after many values can be mounted too."""
     shared = {f"{SPEC}.volumes": [{"name": "a"}], f"{BOX}.volumeMounts": [{"name": "a", "mountPath": "/a"}]}
     place = f"{SPEC}.securityContext"
     bad = told({place: {"supplementalGroups": [*range(count), -1]}, **shared})

@@ -56,7 +56,7 @@ def test_existing_class_is_accepted(changes: Json) -> None:
         (job(worker="gone"), [f"{WORKER}: {NO_PODS}"]),
         (job(launcher="gone", worker="high"), [f"{LAUNCHER}: {NO_PODS}"]),
         (job(launcher="gone", worker="gone"), [f"{LAUNCHER}: {NO_PODS}", f"{WORKER}: {NO_PODS}"]),
-        # Kueue reads only the first PriorityClass that is named.
+        # Kueue reads only the first PriorityClass in the order schedulingPolicy, launcher, worker.
         (job(labels=QUEUED, worker="gone"), [f"{WORKER}: {NO_WORKLOAD}"]),
         (job(labels=QUEUED, launcher="gone", worker="gone"), [f"{LAUNCHER}: {NO_WORKLOAD}", f"{WORKER}: {NO_PODS}"]),
         (job(labels=QUEUED, policy="gone", worker="high"), [f"{POLICY}: {NO_WORKLOAD}"]),
@@ -90,7 +90,7 @@ def test_violation_has_path_message_fix_and_reason() -> None:
     assert label[0].fix == "Name an existing WorkloadPriorityClass (kubectl get workloadpriorityclass), or remove it."
 
 
-def test_class_is_accepted_if_classes_are_unknown() -> None:
+def test_class_is_accepted_if_the_classes_of_the_cluster_are_unknown() -> None:
     changes = job(labels={**QUEUED, **OURS}, policy="gone", launcher="gone", worker="gone")
     assert violations("priority", changes) == []
 
@@ -104,7 +104,7 @@ def test_class_is_accepted_if_classes_are_unknown() -> None:
     ],
 )
 def test_class_that_is_not_allowed_is_rejected(allowed: list[str], fix: str) -> None:
-    """The class is rejected even if it is unknown whether it exists."""
+    """The rule rejects the class without knowing whether the class exists."""
     changes = job(labels={"kueue.x-k8s.io/priority-class": "urgent"}, policy="urgent", worker="urgent")
     fault = '"urgent" is not allowed here'
     result = violations("priority", changes, settings={"allowed": allowed, "allowedWorkload": allowed})
@@ -174,7 +174,7 @@ PREEMPTS = "PreemptLowerPriority"
         (with_priority(2_000_001_000, name="system-node-critical"), None),
         (with_priority(1000, "Never", "high"), None),  # it is unknown whether the class exists
         (with_priority(None, ""), CLASSES),
-        (with_priority(None, "Sometimes"), CLASSES),  # the rule pod-template reports this
+        (with_priority(None, "Sometimes"), CLASSES),  # the rule pod-template reports invalid policies
     ],
 )
 def test_priority_of_the_class_is_accepted(changes: Json, objects: list[Json] | None) -> None:

@@ -1,4 +1,4 @@
-"""rank-environment: variables that do not reach the ranks."""
+"""The rule rank-environment reports variables that do not reach the ranks."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def check(
     env_from: Any = None,
     settings: Any = None,
 ) -> list[Violation]:
-    """The violations; `launcher` and `worker` are the names of the variables in each role."""
+    """The violations of a job. `launcher` and `worker` name the variables that the container of the role sets."""
     containers = {role: f"{role}.template.spec.containers.0" for role in ("Launcher", "Worker")}
     changes = {
         "spec.mpiImplementation": implementation,
@@ -196,7 +196,7 @@ def test_folders_that_open_mpi_adds_on_workers_are_accepted(command: str, name: 
     assert (result == []) is reaches
 
 
-def test_variable_is_accepted_if_it_holds_the_nodes_name_or_another_variable_uses_it() -> None:
+def test_variable_with_the_node_name_or_used_by_another_variable_is_accepted() -> None:
     env = "Launcher.template.spec.containers.0.env"
     named = {"name": "WHERE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
     other = [{"name": "A", "value": "1"}, {"name": "OMPI_MCA_b", "value": "$(A)"}]
@@ -293,7 +293,7 @@ def test_job_without_launcher_or_worker_is_accepted(role: str) -> None:
     assert violations(ID, {role: None}) == []
 
 
-def test_names_are_a_setting() -> None:
+def test_policy_can_set_the_names_of_reported_variables() -> None:
     assert len(check(launcher=["MINE", "NCCL_DEBUG"], settings={"names": ["MINE"]})) == 1
     assert check(launcher=["NCCL_DEBUG"], settings={"names": [], "others": False}) == []
 
@@ -332,7 +332,7 @@ INTERFACE = "NCCL_SOCKET_IFNAME"
         ("env", [{"name": INTERFACE, "value": "ib0,eth0"}], None),
     ],
 )
-def test_interface_of_a_node_is_reported(field: str, value: Any, expected: str | None) -> None:
+def test_network_interface_that_pods_lack_is_reported(field: str, value: Any, expected: str | None) -> None:
     changes = {"Launcher.template.spec.containers.0.command": ["mpirun", "-x", INTERFACE, "t"]}
     changes |= {f"Launcher.template.spec.containers.0.{field}": value}
     result = [f"{each.path}: {each.message}. {each.fix}" for each in violations(ID, changes)]

@@ -1,4 +1,4 @@
-"""references: objects that a job's pods refer to."""
+"""The rule references checks the objects to which a job's pods refer."""
 
 from typing import Any
 
@@ -100,7 +100,9 @@ class TestEachReference:
         assert result.message == f'{kind} "{name}s" does not exist, but "{name}" does'
         assert result.fix == f"Use {name}, or create it before or in the same apply."
 
-    def test_reference_to_an_unknown_kind_is_accepted(self, changes: Any, kind: str, name: str, path: str) -> None:
+    def test_reference_is_accepted_if_the_objects_of_the_cluster_are_unknown(
+        self, changes: Any, kind: str, name: str, path: str
+    ) -> None:
         assert violations("references", changes("gone")) == []
 
     def test_job_for_another_cluster_is_accepted(self, changes: Any, kind: str, name: str, path: str) -> None:
@@ -203,7 +205,7 @@ def test_invalid_claim_name_is_reported(view: Snapshot | None) -> None:
         first("env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "My Map", "key": "a"}}}]),
     ],
 )
-def test_invalid_name_is_left_to_pod_template(changes: Json) -> None:
+def test_invalid_name_is_left_to_the_rule_pod_template(changes: Json) -> None:
     assert violations("references", changes, view=CLUSTER) == []
     assert len(violations("pod-template", changes)) == 1
 

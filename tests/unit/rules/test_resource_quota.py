@@ -100,8 +100,8 @@ def test_only_exceeded_quotas_are_evaluated_for_other_sizes(monkeypatch: pytest.
     short = [quota({GPUS: 9}, {GPUS: 4}, name=name) for name in ("a", "z")]
     [violation] = violations(RULE, job(20), view=cluster(*good, *short))
     assert "1. Reduce worker count to 2 (4 GPUs total)" in violation.fix
-    assert max(evaluations[f"q{number:04}"] for number in range(50)) <= 8, "only the submitted size"
-    assert evaluations["z"] < evaluations["a"], "a size that exceeds the first quota is not compared with the next"
+    assert max(evaluations[f"q{number:04}"] for number in range(50)) <= 8, "other sizes are not tried"
+    assert evaluations["z"] < evaluations["a"], "a size that exceeds the quota a is not compared with the quota z"
 
 
 def test_unknown_usage_is_not_reported_as_free() -> None:
@@ -110,7 +110,7 @@ def test_unknown_usage_is_not_reported_as_free() -> None:
     assert "\nCurrent usage: not yet known (3 running jobs)\n\nSuggestions:\n" in text_of(result)
 
 
-def test_message_if_too_little_of_the_quota_is_free() -> None:
+def test_message_names_the_free_amount_if_too_little_of_the_quota_is_free() -> None:
     result = violations(RULE, job(8), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
     details = "Requested 16 GPUs (8 workers × 2 GPUs), but only 8 of 32 GPUs are free in the namespace quota."  # noqa: RUF001
     assert f"\nDetails: {details}\n" in text_of(result)
@@ -185,7 +185,7 @@ def test_message_if_too_little_of_the_quota_is_free() -> None:
         ),
     ],
 )
-def test_message_for_other_resources(changes: Json, hard: Json, used: Json, lines: list[str]) -> None:
+def test_message_has_details_usage_and_suggestions(changes: Json, hard: Json, used: Json, lines: list[str]) -> None:
     text = text_of(violations(RULE, changes, view=cluster(quota(hard, used))))
     assert text.replace("\n\nSuggestions:", "").splitlines() == ["Quota exceeded", *lines]
 
@@ -204,12 +204,12 @@ def test_all_exceeded_quotas_are_reported() -> None:
     assert 'namespace quota "a" is 4 GPUs' in text
     others = '9 pods requested, 2 of 2 available (quota "c"); 16 GPUs requested, 6 of 6 available (quota "b")'
     assert others in text or "; ".join(reversed(others.split("; "))) in text
-    assert "fewest allowed here, do not fit" not in text, "one worker fits all of them"
+    assert "fewest allowed here, do not fit" not in text, "all quotas have room for one worker"
     assert "1. Reduce worker count to 1 (2 GPUs total)" in text
     assert violations(RULE, job(1), view=cluster(*quotas)) == []
 
 
-def test_all_exceeded_quotas_are_warned_about() -> None:
+def test_suspended_job_gets_a_warning_for_each_exceeded_quota() -> None:
     quotas = (quota({GPUS: 32}, {GPUS: 24}, name="a"), quota({"pods": 10, "requests.cpu": 200}, {"pods": 8}, name="b"))
     result = violations(RULE, job(8) | SUSPENDED, view=cluster(*quotas))
     assert [each.message for each in result] == ["needs 16 GPUs, 8 of 32 free", "needs 9 pods, 2 of 10 free"]
@@ -253,7 +253,7 @@ def test_waiting_job_above_the_free_quota_gets_a_warning(state: Json, wait: str)
         (*KUEUE[:3], local_queue("team", "cq", stopPolicy="Hold")),
     ],
 )
-def test_queue_label_without_kueue_does_not_prevent_the_rejection(objects: tuple[Json, ...]) -> None:
+def test_job_with_an_unusable_queue_label_is_rejected(objects: tuple[Json, ...]) -> None:
     [violation] = violations(RULE, job(8) | QUEUED, view=cluster(quota({GPUS: 32}, {GPUS: 24}), *objects))
     assert not violation.advisory
     assert violation.message.startswith("Quota exceeded")
@@ -316,7 +316,7 @@ def test_reservations_of_other_jobs_reduce_the_quota(others: list[Json], fits: i
 
 
 def test_unknown_usage_of_other_jobs_is_ignored() -> None:
-    """If pods are unknown, it is also unknown how much of a job the usage of the quota already includes."""
+    """Without a list of pods, the rule cannot know how much of another job the quota's usage already includes."""
     other = changed(job(8) | {"metadata.name": "a"})
     assert violations(RULE, job(8), view=Snapshot([quota({GPUS: 16}), limit_range(), other])) == []
 
@@ -429,7 +429,7 @@ def test_fixed_job_that_the_operator_had_rejected_is_charged_in_full() -> None:
         decide(changed(job(4) | changes), old=old, view=view)
         for changes in ({}, {**REFUSED_BY_OPERATOR, "metadata.labels": {"a": "b"}})
     )
-    assert [each.rule for each in fixed.denied] == [RULE], "the stored job did not exceed the quota"
+    assert [each.rule for each in fixed.denied] == [RULE], "the stored job used none of the quota"
     assert fixed.reservation is not None
     assert (relabelled.denied, relabelled.reservation) == ([], None)
 
@@ -462,7 +462,7 @@ def test_resource_name_without_a_domain_in_the_settings_is_rejected() -> None:
         Settings.model_validate({"accelerators": ["gpu"]})
 
 
-def test_names_of_gpu_resources_are_a_setting() -> None:
+def test_policy_sets_which_resources_are_called_gpus() -> None:
     result = violations(RULE, job(20), view=cluster(quota({GPUS: 32})), settings={"accelerators": []})
     assert "Requested 40 nvidia.com/gpu" in text_of(result)
 
@@ -476,7 +476,7 @@ AMOUNTS = st.tuples(st.integers(0, 100), st.integers(0, 60))
     st.dictionaries(st.sampled_from([GPUS, "requests.cpu", "limits.cpu", "pods"]), AMOUNTS, min_size=1),
     st.sampled_from([{}, SUSPENDED, QUEUED]),
 )
-def test_suggested_sizes_fit(workers: int, limits: dict[str, tuple[int, int]], state: Json) -> None:
+def test_suggested_worker_counts_fit_the_quota(workers: int, limits: dict[str, tuple[int, int]], state: Json) -> None:
     hard = {name: most for name, (most, _) in limits.items()}
     view = cluster(quota(hard, {name: used for name, (_, used) in limits.items()}), *running("a"))
     result = violations(RULE, job(workers) | state, view=view)

@@ -14,7 +14,7 @@ from tests.support.rule_checks import fits_a_warning, found, violations
         (29, {}, True),
         (30, {}, False),
         (60, {"minSeconds": 61}, True),
-        (-1, {}, False),  # the rule upstream-contract reports this
+        (-1, {}, False),  # the rule upstream-contract reports negative values
     ],
 )
 def test_ttl_below_the_minimum_is_reported(seconds: Any, settings: dict[str, Any], warned: bool) -> None:

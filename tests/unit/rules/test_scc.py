@@ -1,4 +1,4 @@
-"""scc: a job is rejected if none of the SCCs that its pods may use accepts them."""
+"""scc: a job is rejected if no SCC (SecurityContextConstraints) that its pods may use accepts the pods."""
 
 import re
 from pathlib import Path
@@ -52,7 +52,7 @@ EXAMPLES_TO_RUN = [path for path in sorted(EXAMPLES.rglob("*.yaml")) if not path
 
 
 @pytest.mark.parametrize("path", EXAMPLES_TO_RUN, ids=lambda path: path.stem)
-def test_every_example_runs_where_its_user_is_allowed(path: Path) -> None:
+def test_every_example_is_accepted_by_an_scc_that_allows_its_user(path: Path) -> None:
     (job,) = yaml.load_all(path.read_text())
     rejected = found(run("scc", job, view=view()))
     assert [each.partition(": ")[2] for each in rejected] == [f'SCC "restricted-v2" rejects 1000: {RANGE}'] * 2
@@ -61,7 +61,7 @@ def test_every_example_runs_where_its_user_is_allowed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("framework", ["horovod", "pytorch", "deepspeed"])
-def test_changes_in_the_openshift_guide_are_enough_for_a_job_of_root(framework: str) -> None:
+def test_changes_in_the_openshift_guide_are_enough_for_a_job_that_runs_as_root(framework: str) -> None:
     text = first_jobs.text(framework=framework, image="a:1", program=("train",), mpiuser=False)
     (job,) = yaml.load_all(text.replace("- --allow-run-as-root\n", "\n"))
     (patch,) = [yaml.load_all(each) for each in page_blocks("sshAuthMountPath")]
@@ -83,7 +83,7 @@ def page_blocks(text: str) -> list[str]:
 
 
 def checked(job: Any, *may_use: str) -> list[str]:
-    """The ids of rules with findings, in a project whose default account may also use these SCCs."""
+    """The ids of the rules that report the job. The default service account may also use the SCCs in `may_use`."""
     job["metadata"].pop("namespace", None)
     world = JobWorld(view({"default": may_use}), schema=None, instead=load_policies(None))
     decision = job_check.check(Manifest("job.yaml", job), world, namespace="team-a").validation
@@ -194,12 +194,12 @@ def test_job_in_a_user_namespace_is_accepted_under_restricted_v3() -> None:
         Snapshot([project(), *BEFORE_V3, ALLOWING]),
     ],
 )
-def test_job_is_accepted_if_sccs_are_unknown_or_all_accounts_may_use_one(known: Snapshot) -> None:
+def test_job_is_accepted_if_its_account_might_use_a_matching_scc(known: Snapshot) -> None:
     assert check({CONTEXT: {"runAsUser": 1000}}, known) == []
 
 
 @pytest.mark.parametrize("granted", [[], [grants("default", "restricted-v2")]])
-def test_job_gets_a_warning_if_it_is_unknown_which_sccs_it_may_use(granted: list[Any]) -> None:
+def test_job_gets_a_warning_if_its_permitted_sccs_are_unknown(granted: list[Any]) -> None:
     known = Snapshot([project(), *BEFORE_V3, *granted])
     (violation,) = violations("scc", {CONTEXT: {"runAsUser": 1000}}, view=known)
     assert violation.advisory
@@ -212,7 +212,7 @@ def test_job_gets_a_warning_if_it_is_unknown_which_sccs_it_may_use(granted: list
     assert all(each.advisory for each in violations("scc", changes | required, view=known))
 
 
-def test_namespace_without_ranges_is_not_checked() -> None:
+def test_namespace_without_user_id_ranges_is_not_checked() -> None:
     plain = project()
     del plain["metadata"]["annotations"]
     assert check({CONTEXT: {"runAsUser": 1000}}, view(None, plain)) == []

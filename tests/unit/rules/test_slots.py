@@ -27,7 +27,7 @@ def resources(role: str = "Worker", *, requests: Json | None = None, **limits: A
 
 
 def sized(slots: int, gpu: int, command: str, **others: Any) -> Json:
-    """Changes: four workers with these slots and GPUs, and this command in the launcher."""
+    """Changes that give four workers these slots and GPUs, and the launcher this command."""
     return {SLOTS: slots, COMMAND: command.split(), **resources(gpu=gpu), **others}
 
 
@@ -40,14 +40,14 @@ def sized(slots: int, gpu: int, command: str, **others: Any) -> Json:
         (sized(8, 16, "mpirun -np 32 x"), {}),  # 8 slots are the maximum
         (sized(9, 0, "sleep 1"), {"max": 9}),
         (sized(0, 0, "sleep 1"), {"min": 0}),
-        ({SLOTS: -1}, {}),  # the rule upstream-contract reports this
+        ({SLOTS: -1}, {}),  # the rule upstream-contract reports negative slots
         ({SLOTS: REMOVE, **resources(gpu=1), COMMAND: REMOVE}, {}),
         (sized(3, 0, "mpirun x") | resources(cpu="2500m"), {}),
         (sized(3, 0, "mpirun x") | resources(cpu="0", requests={"cpu": "1"}), {}),
         (sized(3, 0, "mpirun x") | resources(cpu="-1"), {}),
         (sized(3, 0, "mpirun x") | resources(cpu="two"), {}),
         (sized(3, 0, "mpirun x") | resources(memory="1Gi"), {}),
-        (sized(2, 0, "mpirun -np 4 x"), {}),  # fewer ranks are reported only with GPUs
+        (sized(2, 0, "mpirun -np 4 x"), {}),  # fewer ranks than slots are a problem only for workers with GPUs
         (sized(2, 2, "mpirun -np 4 -N 1 x"), {}),
         (sized(2, 2, "mpirun -np 4 --map-by ppr:1:node x"), {}),
         # One rank on each node starts the other processes of the node.
@@ -370,8 +370,8 @@ def test_mpirun_that_starts_is_accepted(changes: Json) -> None:
     assert not [each for each in result if "refuses to start" in each.message]
 
 
-def test_mpirun_that_certainly_fails_is_rejected_with_the_injected_variables() -> None:
-    """The validating hook sees the variables that the injection `mpi-env` has added."""
+def test_injected_variables_make_the_failure_of_mpirun_certain() -> None:
+    """The validating webhook sees the variables that the injection `mpi-env` has added."""
     job = changed(sized(2, 2, "mpirun -np 9 x"))
     mutated = mutate(request(job), policy=load_policy(None), view=NothingKnown())
     assert mutated.document is not None
@@ -445,7 +445,9 @@ def neuron(kind: str, count: int) -> Json:
         (16, neuron("", 16), {"coreResources": []}, "16 slots per worker, at most 8 allowed"),
     ],
 )
-def test_slots_of_workers_with_neuron(slots: int, devices: Json, settings: Json, message: str | None) -> None:
+def test_slots_of_workers_with_neuron_devices_are_compared_with_their_cores(
+    slots: int, devices: Json, settings: Json, message: str | None
+) -> None:
     changes = {SLOTS: slots, "Worker.template.spec.containers.0.resources": devices, COMMAND: ["train.sh"]}
     assert [each.message for each in violations("slots", changes, settings=settings)] == [message] * bool(message)
 

@@ -1,4 +1,4 @@
-"""ssh-paths: combinations of user, sshAuthMountPath, fsGroup and capabilities."""
+"""The rule ssh-paths checks combinations of user, sshAuthMountPath, fsGroup and capabilities."""
 
 from pathlib import Path
 from typing import Any
@@ -32,9 +32,9 @@ NO_BIND_SERVICE = f"(advice) {CONTEXT}.capabilities.add: has no NET_BIND_SERVICE
 
 
 def job(path: str = "/root/.ssh", /, **contexts: Json) -> Json:
-    """Changes: this mount path, and a command of the workers that starts sshd.
+    """Changes that set this mount path and make the workers start sshd.
 
-    The security contexts are `launcher` and `worker` for the containers, `launcher_pod` and `worker_pod` for the pods.
+    The contexts `launcher` and `worker` are for the containers, `launcher_pod` and `worker_pod` for the pods.
     """
     changes: Json = {"spec.sshAuthMountPath": path, **SSHD, **SHELL}
     for who, context in contexts.items():
@@ -195,7 +195,7 @@ IN_SCRIPT = ["bash", "-c", "mpirun --allow-run-as-root -np 4 x"]
         ({"Launcher.template.spec.containers.0.env": BY_VARIABLE}, AS_ROOT_IN_RESTRICTED),
     ],
 )
-def test_image_of_root_in_a_restricted_namespace_is_one_warning(changes: Json, expected: str) -> None:
+def test_image_that_runs_as_root_in_a_restricted_namespace_is_one_warning(changes: Json, expected: str) -> None:
     """The worker's missing command is not reported, because a command would not help."""
     job = {**both(runAsNonRoot=True), "Worker.template.spec.containers.0.command": REMOVE, **changes}
     if changes.get("Launcher") is REMOVE:
@@ -264,7 +264,7 @@ def test_workers_without_sshd_need_no_key() -> None:
 
 
 @pytest.mark.parametrize("worker", [REMOVE, ["python", "worker.py"]])
-def test_image_of_root_without_ssh_in_a_restricted_namespace_is_reported(worker: Any) -> None:
+def test_image_that_runs_as_root_without_ssh_in_a_restricted_namespace_is_reported(worker: Any) -> None:
     """The option --allow-run-as-root shows that the image is for root."""
     changes = job(launcher={"runAsNonRoot": True}, worker={"runAsNonRoot": True})
     changes["Worker.template.spec.containers.0.command"] = worker

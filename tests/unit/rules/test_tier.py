@@ -66,7 +66,7 @@ def test_workers_above_the_tier_are_rejected(changes: Json, most: int, message: 
         ({LAUNCHER_GPUS: {"nvidia.com/gpu": 1}, WORKER_GPUS: {}}, 0, "1 GPU (1 in the launcher)"),
         ({LAUNCHER_GPUS: {"nvidia.com/gpu": 1}, "Worker": REMOVE}, 0, "1 GPU (1 in the launcher)"),
         ({WORKER_GPUS: {"example.com/npu": 4}}, 8, "16 GPUs (4 in each of 4 workers)"),
-        ({WORKER_GPUS: {"nvidia.com/gpu": "many"}}, 0, None),  # the rule upstream-contract reports this
+        ({WORKER_GPUS: {"nvidia.com/gpu": "many"}}, 0, None),  # the rule upstream-contract reports invalid quantities
         ({"Worker.replicas": 0}, 0, None),
     ],
 )
@@ -85,7 +85,7 @@ def test_gpus_above_the_tier_are_rejected(changes: Json, most: int, gpus: str | 
         (REMOVE, ["OpenMPI"], None),
         ("Intel", ["OpenMPI"], f"Use OpenMPI, or {ASK}."),
         ("Intel", ["OpenMPI", "MPICH"], f"Use one of OpenMPI, MPICH, or {ASK}."),
-        ("nonsense", ["OpenMPI"], None),  # the rule upstream-contract reports this
+        ("nonsense", ["OpenMPI"], None),  # the rule upstream-contract reports unknown names
     ],
 )
 def test_implementation_outside_the_tier_is_rejected(value: object, included: list[str], fix: str | None) -> None:
@@ -177,7 +177,7 @@ def test_invalid_settings_are_rejected(settings: Json) -> None:
         REGISTRY["tier"].settings.model_validate(settings)
 
 
-def test_gpus_of_claims_are_included() -> None:
+def test_gpus_of_claims_count_for_the_tier() -> None:
     view = Snapshot([claim_template("t", exactly(count=4))])
     changes = {**claims("t"), "Worker.replicas": 3}
     assert violations("tier", changes, settings={"maxGpus": 12}, view=view) == []

@@ -65,9 +65,9 @@ REJECTED: list[tuple[dict[str, Any], str, str]] = [
     ({"spec.runPolicy.backoffLimit": -1}, "spec.runPolicy.backoffLimit", "is -1"),
     ({"spec.runPolicy.managedBy": ""}, "spec.runPolicy.managedBy", '"" is not supported'),
     ({"spec.runPolicy.managedBy": "me"}, "spec.runPolicy.managedBy", '"me" is not supported'),
-    # 14: the implementation (13 is an empty path: the operator replaces it with the default before the check)
+    # 14: the implementation. Check 13 never fails: before it, the operator replaces an empty path with the default.
     ({"spec.mpiImplementation": "MVAPICH"}, "spec.mpiImplementation", '"MVAPICH" is not supported'),
-    # Quantities: the schema accepts 1e1.5, Go's decoder rejects it.
+    # The schema accepts the quantity 1e1.5, but Go's decoder rejects it.
     ({f"{SPEC}.containers.0.resources.limits.cpu": BAD}, f"{POD}.containers[0].resources.limits[cpu]", BAD),
     ({f"{SPEC}.initContainers": [INIT]}, f"{POD}.initContainers[0].resources.requests[cpu]", '"NaN"'),
     ({f"{GANG}.minResources": {"memory": "4GB"}}, f"{GANG}.minResources[memory]", '"4GB"'),
@@ -82,13 +82,13 @@ REJECTED: list[tuple[dict[str, Any], str, str]] = [
         f"{POD}.volumes[0].projected.sources[0].downwardAPI.items[0].{DIVISOR}",
         BAD,
     ),
-    # Negative quantities: the API server rejects the pods.
+    # The API server rejects pods with negative quantities.
     (
         {f"{SPEC}.containers.0.resources.requests": {"memory": "-1Gi"}},
         f"{POD}.containers[0].resources.requests[memory]",
         "is -1Gi, must not be negative",
     ),
-    # Faults that upstream does not check.
+    # The operator does not check for the following faults.
     ({"spec.launcherCreationPolicy": "Later"}, "spec.launcherCreationPolicy", '"Later" is not supported'),
     (volume("ssh-auth"), f"{POD}.volumes[0].name", RESERVED),
     (
@@ -256,7 +256,7 @@ def test_overwritten_restart_policy_is_a_warning(own: str, of_replica: str | Non
     assert all(violation.advisory for violation in found)
 
 
-def test_misspelt_role_is_only_one_violation() -> None:
+def test_misspelt_role_is_reported_once() -> None:
     """The correct key is not also reported as missing."""
     specs = {key.lower(): spec for key, spec in changed()["spec"]["mpiReplicaSpecs"].items()}
     result = violations("upstream-contract", {"spec.mpiReplicaSpecs": specs})

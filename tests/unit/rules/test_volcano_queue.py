@@ -31,7 +31,7 @@ SUSPENDED = {"spec.runPolicy.suspend": True}
 
 
 def reported(changes: Json, *objects: Json, settings: Json = ON, old: Json | None = None) -> list[Violation]:
-    """The violations of a job with four workers of two GPUs each. Warnings must contain the fix."""
+    """The violations of a job with four workers of two GPUs each. A warning without `degree` must contain the fix."""
     result = violations(ID, changes, settings=settings, view=Snapshot([*OTHERS, *objects]), old=old)
     assert all(fits_a_warning(ID, violation) for violation in result if violation.advisory and not violation.degree)
     return result
@@ -42,7 +42,7 @@ def reported(changes: Json, *objects: Json, settings: Json = ON, old: Json | Non
     [
         pytest.param({}, [], id="the default queue"),
         pytest.param(TEAM, [queue("team")], id="queue without a limit"),
-        pytest.param(ANNOTATED, [queue("team")], id="queue by annotation"),
+        pytest.param(ANNOTATED, [queue("team")], id="queue named by an annotation"),
         pytest.param(TEAM, [queue("team", {GPU: 8, "cpu": 65, "memory": "257Gi"})], id="just enough"),
         pytest.param(TEAM, [queue("team", {"cpu": 0, "memory": "0", "pods": 1})], id="zero is not a limit"),
         pytest.param(
@@ -65,7 +65,9 @@ def reported(changes: Json, *objects: Json, settings: Json = ON, old: Json | Non
             [queue("team", {GPU: 1})],
             id="minResources lower than the requests",
         ),
-        pytest.param({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"} | TEAM, [], id="another cluster"),
+        pytest.param(
+            {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"} | TEAM, [], id="job for another cluster"
+        ),
     ],
 )
 def test_job_that_fits_its_queue_is_accepted(changes: Json, objects: list[Json]) -> None:
@@ -74,12 +76,12 @@ def test_job_that_fits_its_queue_is_accepted(changes: Json, objects: list[Json])
 
 @pytest.mark.parametrize("settings", [{}, ON, TREE])
 @pytest.mark.parametrize("changes", [{}, TEAM, ANNOTATED])
-def test_unknown_queue_is_accepted(changes: Json, settings: Json) -> None:
+def test_queue_is_accepted_if_the_queues_of_the_cluster_are_unknown(changes: Json, settings: Json) -> None:
     assert violations(ID, changes, settings=settings) == []
     assert violations(ID, changes, settings=settings, view=Snapshot([])) == []
 
 
-def test_job_without_a_queue_is_not_checked_without_gang_scheduling() -> None:
+def test_job_without_a_queue_is_checked_only_with_gang_scheduling() -> None:
     assert reported({}, queue("default", state="Closed"), settings={}) == []
 
 
@@ -205,7 +207,7 @@ def test_min_resources_above_the_capability_are_rejected() -> None:
 
 
 def test_only_requests_of_containers_are_added_up() -> None:
-    """The operator adds up the requests of containers, or limits where requests are missing, and ignores the rest."""
+    """The operator adds up the requests of containers. A missing request counts as the limit."""
     spec = "Worker.template.spec"
     changes = {
         **TEAM,
@@ -228,7 +230,9 @@ def test_only_requests_of_containers_are_added_up() -> None:
         ("gone", "gone", "5"),
     ],
 )
-def test_gang_smaller_than_the_job_is_compared(launcher: str | None, worker: str | None, needs: str) -> None:
+def test_requests_of_a_gang_smaller_than_the_job_are_compared_with_the_queue(
+    launcher: str | None, worker: str | None, needs: str
+) -> None:
     changes = {
         **policy(queue="team", minAvailable=3),
         "Launcher.template.spec.priorityClassName": launcher,

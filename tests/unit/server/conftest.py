@@ -5,7 +5,7 @@ from tests.support.live_service import live
 
 @pytest.fixture(scope="module")
 def shared():
-    """A service for all tests whose only effects are metrics and log lines."""
+    """One running service, shared by all tests that change nothing except metrics and log lines."""
     with live() as service:
         yield service
 

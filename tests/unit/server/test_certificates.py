@@ -1,4 +1,4 @@
-"""Each source of the serving certificate: which certificate it provides, and when it is healthy."""
+"""Sources of the serving certificate: the certificate that each source provides, and when the source is healthy."""
 
 import asyncio
 from collections.abc import Callable
@@ -60,7 +60,7 @@ def not_after(telemetry: Telemetry, certificate: str) -> float | None:
     return telemetry.registry.get_sample_value("mpijob_webhook_cert_expiry_timestamp_seconds", {"cert": certificate})
 
 
-def test_source_depends_on_the_settings(telemetry: Telemetry) -> None:
+def test_settings_decide_the_source_of_the_certificate(telemetry: Telemetry) -> None:
     def chosen(**settings: Any) -> type:
         return type(source_for(ServeSettings(**settings), telemetry))
 
@@ -119,7 +119,7 @@ async def test_damaged_files_are_harmless_until_the_certificate_expires(
     assert source.ca_pem is None
 
 
-async def test_events_in_a_cluster_are_about_the_service(
+async def test_event_about_the_certificate_names_the_service(
     telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch, api: Api
 ) -> None:
     monkeypatch.setattr(files, "FileCertificate", Files)

@@ -34,7 +34,7 @@ def running(folder: Path) -> Any:
 
 
 def post(running: Live, monkeypatch: pytest.MonkeyPatch, pair: tuple[Path, Path] | None) -> Response:
-    """A review by a client with this certificate."""
+    """The reply to a review that a client with this certificate sends."""
     made = ssl.create_default_context
 
     def context(**options: Any) -> ssl.SSLContext:
@@ -154,7 +154,7 @@ async def test_changed_ca_file_is_used_and_a_damaged_ca_file_is_reported(tmp_pat
     assert required == [CA.pem, new_ca]
 
 
-def test_running_service_notices_changes_of_the_file(
+def test_running_service_notices_changes_of_the_ca_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("webhook.server.client_ca.INTERVAL", 0.01)
@@ -194,7 +194,7 @@ def _pem(pair: Any) -> tuple[bytes, bytes]:
     ],
     ids=["no file", "no certificate", "no name"],
 )
-def test_contradictory_settings_are_rejected(
+def test_invalid_client_ca_settings_are_rejected(
     tmp_path: Path, content: bytes | None, names: tuple[str, ...], problem: str
 ) -> None:
     ca = tmp_path / "ca.crt"

@@ -1,4 +1,4 @@
-"""The background tasks of the cluster link continue after every fault, and report it."""
+"""The link to the API server restarts its background tasks after each fault and reports the fault."""
 
 import asyncio
 import re
@@ -34,7 +34,7 @@ from webhook.work_limit import TooExpensive
 
 @asynccontextmanager
 async def link_to_nothing(folder: Path, log: Log) -> AsyncIterator[ClusterLink]:
-    """A link to an API server that denies everything."""
+    """A link to an API server that answers every list with an error."""
     api = FakeApi()
     api.lists = [refused(500)]
     async with RawTestServer(api.handle) as server:
@@ -95,7 +95,7 @@ async def test_watch_of_policies_is_restarted(tmp_path: Path, monkeypatch: pytes
     ("ages", "stale", "unready"),
     [
         ({}, set(), ""),
-        ({"namespaces": 151}, {"namespaces"}, "namespaces"),  # their labels select policies
+        ({"namespaces": 151}, {"namespaces"}, "namespaces"),  # the labels of namespaces select policies
         ({"policies": 400}, {"policies"}, "policies"),
         ({"nodes": 400}, {"nodes"}, ""),
         ({"namespaces": 240, None: 160}, {"namespaces", "policies", "nodes"}, ""),  # an outage
@@ -121,7 +121,7 @@ UNKNOWN = "impact not computed: existing jobs"
 
 
 class Lists:
-    """Answers with these pages, and does not answer after the last page."""
+    """A list of jobs that returns these pages and hangs after the last page."""
 
     def __init__(self, *pages: list[msgspec.Raw] | Exception) -> None:
         self.pages = list(pages)
@@ -164,7 +164,7 @@ async def impact(lists: Any, *layers: Layer, seconds: float = 0.5) -> list[str]:
 
 
 class OnePage:
-    """Answers with one complete page."""
+    """A list of jobs that has one page."""
 
     async def list_page(self, _: str) -> Page[msgspec.Raw]:
         return Page(PageMetadata("7", ""), [JOB])

@@ -34,7 +34,7 @@ HOST: Final = "web.mpijob-webhook.svc"
 
 
 class NoApi:
-    """An API server that accepts only Events."""
+    """An API client that accepts every request and does nothing."""
 
     async def request(self, *_: Any) -> dict[str, Any]:
         return {}
@@ -69,7 +69,7 @@ def pair(authority: Authority = OURS, hours: float = 24) -> KeyPair:
 
 @asynccontextmanager
 async def files(after: tuple[bytes, bytes], folder: Path) -> AsyncIterator[Concerns]:
-    """A replica that has read valid files. Later, `after` has replaced their content."""
+    """A replica whose valid certificate files were later replaced by `after`."""
     certificate, key, ca = (folder / name for name in ("tls.crt", "tls.key", "ca.crt"))
     first = pair()
     certificate.write_bytes(first.certificate_pem)

@@ -47,7 +47,7 @@ class World:
         )
 
     def connect(self, name: str, *, busy: bool = False) -> bool:
-        """Whether a new connection is admitted. Its peer is the first letter of `name`."""
+        """Open a connection and return whether it is admitted. The first letter of `name` is the peer."""
         self.now += 0.1
         return self.all.admit(Connection(self, name, busy=busy))
 

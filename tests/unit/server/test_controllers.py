@@ -43,7 +43,7 @@ async def test_unreadable_resource_is_a_concern_and_reviews_continue() -> None:
         assert telemetry.registry.get_sample_value("mpijob_webhook_cache_synced", {"kind": "launchers"}) == 0
         watch.known = True
         assert readiness.report() == "readyz check passed\n"
-        watch.known, watch._not_found = False, True  # not installed
+        watch.known, watch._not_found = False, True  # the resource is not installed
         assert readiness.report() == "readyz check passed\n"
 
 
@@ -96,7 +96,7 @@ async def test_removal_of_keys_is_restarted_after_a_failure(monkeypatch: pytest.
         await start_key_removal(stack, around)
         for _ in range(10):
             await asyncio.sleep(0)
-        assert runs == [], "nothing is known yet"
+        assert runs == [], "the first lists are not complete yet"
         link.settled.set()
         await until(lambda: len(runs) == 2)
     assert list(faults) == ["key-removal"]

@@ -48,7 +48,7 @@ def test_custom_rules_give_verdicts_and_report_faults(tmp_path: Path) -> None:
         assert service.service.readiness.ready
 
 
-def test_on_error_decides_if_custom_rules_are_too_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_slow_custom_rule_denies_only_with_on_error_deny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(document(rule("job.workers < 4", id="lax"), rule("true", id="strict", onError="deny")))
     with live(policy=path) as service:
@@ -77,7 +77,7 @@ def test_service_does_not_start_with_too_expensive_custom_rules(tmp_path: Path) 
         pass
 
 
-def test_policy_review_without_time_for_the_trial_gets_no_verdict() -> None:
+def test_policy_review_with_too_little_time_to_try_the_rules_gets_no_verdict() -> None:
     with live() as service:
         response = service.post("/validate-policy?timeout=10ms", policy_review(document(rule("true"))))
     assert response.status == 504

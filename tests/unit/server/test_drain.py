@@ -112,7 +112,7 @@ def test_drain_does_not_wait_forever_for_a_slow_client():
 
 
 class Process:
-    """The real process; `events` are the lines of its log so far."""
+    """The real service process. `events` has the lines of its log so far."""
 
     def __init__(self, ca_file, *flags):
         addresses = ("--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--ca-file", str(ca_file))
@@ -130,7 +130,7 @@ class Process:
             self.events.append(json.loads(self.process.stderr.readline()))
 
     def end(self):
-        """The exit code. All log lines are in `events`."""
+        """Wait for the process and return its exit code. After that, `events` has all log lines."""
         self.events += [json.loads(line) for line in self.process.stderr.read().splitlines()]
         return self.process.wait(30)
 
@@ -149,7 +149,7 @@ def process(*args):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_drains_the_real_process(tmp_path, number):
     with process(tmp_path / "ca.pem", "--drain-seconds", "2", "--log-level", "info") as server:
-        # The log is a pipe without another reader while the clients wait for replies, so a thread reads it.
+        # A thread reads the log's pipe, because the main thread waits for the clients.
         reader = threading.Thread(target=server.wait_for, args=("stopped",))
         with steady(server.url, server.ca_pem):
             reader.start()

@@ -16,7 +16,7 @@ from webhook.server.http_request import parse
         ("*", (None, None)),
     ],
 )
-def test_hook_and_timeout_of_request_lines(raw, target):
+def test_webhook_and_timeout_are_read_from_the_path(raw, target):
     assert parse(raw) == target
 
 
@@ -30,7 +30,7 @@ def test_hook_and_timeout_of_request_lines(raw, target):
         ("20%C2%B5s", 20e-6),
         ("7us", 7e-6),
         ("9ns", 9e-9),
-        # Not a duration, or an invalid one.
+        # The following texts are not valid durations.
         ("", None),
         ("5", None),
         ("s", None),
@@ -45,5 +45,5 @@ def test_hook_and_timeout_of_request_lines(raw, target):
         ("9" * 8000 + "s", None),
     ],
 )
-def test_timeout_of_a_request_line(text, seconds):
+def test_timeout_parameter_is_read_as_a_duration(text, seconds):
     assert parse(f"/mutate-mpijob?timeout={text}")[1] == pytest.approx(seconds)

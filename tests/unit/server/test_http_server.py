@@ -144,7 +144,9 @@ def test_post_without_a_body_needs_a_length_too(connection: Connection) -> None:
     [("9" * 5_000, 400), ("0" * 5_000 + str(len(GOOD)), 200), (str(2**64), 400), (str(2**64 - 1), 413), ("0", 400)],
     ids=["5,000 digits", "5,000 zeros", "65 bits", "64 bits", "zero"],
 )
-def test_valid_and_invalid_content_lengths(running: Live, connection: Connection, length: str, status: int) -> None:
+def test_content_length_must_be_a_valid_number_within_the_limit(
+    running: Live, connection: Connection, length: str, status: int
+) -> None:
     connection.send(head(PATH, content_length=length) + (GOOD if status == 200 else b""))
     assert connection.receive().status == status
     assert running.log("library") == []

@@ -1,4 +1,4 @@
-"""The running service's reports about its webhook configurations and permissions."""
+"""The running service reports faults of its webhook configurations and permissions."""
 
 import copy
 from collections.abc import Mapping

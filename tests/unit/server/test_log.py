@@ -171,7 +171,7 @@ asyncio.run(main())
     assert b"the last line" in done.stderr
 
 
-def test_start_failure_is_the_last_line() -> None:
+def test_start_failure_is_the_last_line_of_the_log() -> None:
     program = """
 import sys, time
 from contextlib import asynccontextmanager

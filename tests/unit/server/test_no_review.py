@@ -1,4 +1,4 @@
-"""Requests that are not reviews are rejected, most of them without reading the body."""
+"""Requests that are not reviews are rejected. If the head shows the fault, the body is not read."""
 
 import pytest
 
@@ -88,7 +88,7 @@ def test_head_request_is_rejected(shared):
 
 
 @pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON", "application/json ;q=1"])
-def test_accepted_spellings_of_the_content_type(connection, kind):
+def test_other_spellings_of_the_content_type_are_accepted(connection, kind):
     assert connection.post("/validate-mpijob", GOOD, content_type=kind).status == 200
 
 

@@ -21,7 +21,7 @@ def test_readiness_needs_every_check():
     assert readiness.report() == "[+]policy ok\n[-]serving failed: draining\nreadyz check failed\n"
 
 
-def test_metrics_of_jobs_are_empty_without_the_option(shared):
+def test_job_metrics_are_empty_if_they_are_not_enabled(shared):
     assert shared.ops("/metrics/jobs") == ""
 
 

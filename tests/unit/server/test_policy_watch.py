@@ -83,7 +83,7 @@ async def test_unreadable_policies_are_not_overwritten(fault: Exception) -> None
     async with following(api) as (watch, applied, log):
         watch.now(a=BROKEN)
         await settle()
-        assert applied == [], "nothing is in force before each policy can be read"
+        assert applied == [], "no policies are in force before all of them can be read"
         assert "last good policies not readable" in log.told
         assert api.remembered == copy(a=GOOD)
         watch.now(a=BROKEN, b=GOOD)  # any change triggers a retry
@@ -256,7 +256,7 @@ async def test_replica_with_unreadable_copies_is_not_ready_before_policies_are_l
 
 
 async def test_each_version_keeps_its_own_copy_in_rollout_and_rollback() -> None:
-    """Only the newer version can read BROKEN. Formerly, it overwrote the copy that the older version could read."""
+    """Only the newer version can read BROKEN. Formerly, the newer version overwrote the older version's copy."""
     api = Api(remembered=copy("0.9", a=GOOD))
     async with following(api, version="1.0") as (watch, *_):
         watch.now(a=GOOD, b=GOOD)

@@ -31,7 +31,7 @@ def test_good_job_is_mutated_and_admitted(connection):
 
 
 @pytest.mark.parametrize("version", ["v1", "v1alpha2", "v2", "", "v" * 1000, 'v1"\n'])
-def test_other_api_version_is_denied_only_by_validate(connection, version):
+def test_other_api_version_is_denied_by_the_validating_webhook_alone(connection, version):
     body = jobs.body(jobs.GOOD, kind={"group": "kubeflow.org", "version": version, "kind": "MPIJob"})
     mutated = connection.post("/mutate-mpijob", body)
     assert (mutated.status, mutated.answer["allowed"], "patch" in mutated.answer) == (200, True, False)
@@ -42,7 +42,7 @@ def test_other_api_version_is_denied_only_by_validate(connection, version):
     assert len(cause["message"]) < 300
 
 
-def test_message_for_another_api_version(connection):
+def test_message_about_another_api_version_names_the_fix(connection):
     body = jobs.body(jobs.GOOD, kind={"group": "kubeflow.org", "version": "v1", "kind": "MPIJob"})
     assert connection.post("/validate-mpijob", body).answer["status"]["message"] == (
         'MPIJob "train" was rejected: 1 problem\n'

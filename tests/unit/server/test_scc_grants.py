@@ -1,4 +1,4 @@
-"""A review on OpenShift reads the SCCs that the pods may use, within a time limit."""
+"""A review on OpenShift queries which SCCs (SecurityContextConstraints) the pods may use, within a time limit."""
 
 import asyncio
 from base64 import b64decode
@@ -50,7 +50,7 @@ def judged(cluster: Cluster) -> Any:
 
 
 @pytest.mark.parametrize(("names", "allowed"), [(["restricted-v2"], False), (["restricted-v2", "nonroot-v2"], True)])
-def test_sccs_of_the_pods_decide(names: list[str], *, allowed: bool) -> None:
+def test_permitted_sccs_of_the_pods_decide_whether_the_job_is_admitted(names: list[str], *, allowed: bool) -> None:
     cluster = Cluster(*names)
     _, validated = judged(cluster)
     assert validated.answer["allowed"] is allowed

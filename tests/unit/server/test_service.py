@@ -21,7 +21,7 @@ CA = Authority("test CA", lifetime=DAY)
 
 @pytest.fixture
 def pair(tmp_path):
-    """Paths to a certificate for loopback and its key."""
+    """The paths of a certificate for the loopback address and of its private key."""
     made = CA.issue(["127.0.0.1"], lifetime=DAY)
     (tmp_path / "tls.crt").write_bytes(made.certificate_pem)
     (tmp_path / "tls.key").write_bytes(made.key_pem)
@@ -29,7 +29,7 @@ def pair(tmp_path):
 
 
 def refused(**settings):
-    """The error with which a service with these settings does not start."""
+    """The error of a service that does not start with these settings."""
     with pytest.raises(StartError) as error, live(**settings):
         pass
     return str(error.value)
@@ -53,7 +53,7 @@ def test_ca_in_memory_is_written_to_the_file(tmp_path):
         assert line["ca"] == str(tmp_path / "ca.pem")
 
 
-def test_log_explains_how_to_get_the_ca_without_a_file():
+def test_log_names_the_option_ca_file_if_it_is_not_set():
     with live() as service:
         assert service.log("certificate made in memory")[0]["ca"] == "give --ca-file FILE to have it written"
 
@@ -153,11 +153,11 @@ def test_contradiction_between_policies_is_reported(tmp_path):
 
 
 async def test_controllers_are_notified_when_the_content_of_policies_changes(monkeypatch):
-    """Policies are also read again after each lost watch. Controllers check every job only if the content changed."""
+    """After a lost watch, the service reads the policies again. Unchanged policies must not notify the controllers."""
     notifications = []
 
     class Stub:
-        """Has every attribute and accepts every call."""
+        """An object that has every attribute and accepts every call."""
 
         policies = PolicySet([])
 

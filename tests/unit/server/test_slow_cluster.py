@@ -59,7 +59,7 @@ def test_timeout_of_the_service_applies_if_it_is_shorter():
 
 
 class SlowCluster:
-    """A cluster whose calls take as long as the test sets."""
+    """A cluster that answers when the test sets `over`."""
 
     def __init__(self):
         self.over = asyncio.Event()
@@ -136,7 +136,7 @@ def test_unanswered_cluster_query_is_counted_and_logged():
 
 
 @pytest.mark.parametrize("usable", [True, False])
-def test_quota_verdict_uses_the_ledger_and_the_cache_if_the_ledger_fails(usable):
+def test_quota_verdict_uses_the_ledger_and_falls_back_to_the_cache(usable):
     class Quotas(SlowCluster):
         @property
         def ledger(self):
@@ -208,7 +208,7 @@ def test_uncached_namespace_is_read_once_per_review(answer, status, outcome):
     [(CACHED, GOOD), (NothingKnown(), GOOD.replace(b'"namespace":"team-a"', b'"namespace":""'))],
     ids=["cached", "cluster-wide object"],
 )
-def test_namespace_is_not_read_unless_needed(view, body):
+def test_cached_or_absent_namespace_is_not_read(view, body):
     with live() as service:
         handler = service.service.handler
         cluster = handler.cluster = Namespaces(ClusterError("away"))

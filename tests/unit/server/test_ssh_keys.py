@@ -1,4 +1,4 @@
-"""`/mutate-ssh-secret` of the real service, over HTTPS."""
+"""Requests to `/mutate-ssh-secret` of a running service, over HTTPS."""
 
 import json
 import threading
@@ -69,7 +69,7 @@ def test_no_spare_keys_are_made_during_a_drain():
 
 
 def test_review_that_waits_for_a_key_gets_503_without_blocking_other_reviews(monkeypatch):
-    """The reply is not a denial, because the operator tries again."""
+    """The reply is an error and not a denial, so that the operator tries again."""
     gate = threading.Event()
 
     def slow(algorithm):
@@ -116,8 +116,8 @@ texts = st.dictionaries(st.sampled_from(["ssh-privatekey", "ssh-publickey", "not
 
 @strategies.PROPERTY
 @given(data=texts, shape=st.sampled_from(["good", "null", "list", "number"]))
-def test_no_key_is_ever_logged_or_counted(service, data, shape):
-    """This holds for the service's keys and for a user's keys, even if they are invalid."""
+def test_no_key_is_ever_in_the_log_or_the_metrics(service, data, shape):
+    """The test covers the service's keys and a user's keys, including invalid ones."""
     broken = {"good": data, "null": None, "list": list(data.values()), "number": {**data, "ssh-privatekey": 7}}[shape]
     answer = service.post(PATH, body(secret(data=broken))).answer
     output = service.log_text() + service.ops("/metrics") + json.dumps({**answer, "patch": ""})

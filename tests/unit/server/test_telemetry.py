@@ -164,7 +164,7 @@ def test_exemption_is_counted_and_logged(telemetry, stream):
     assert lines(stream)[0]["exempted"] == ["worker-count"]
 
 
-def test_log_line_of_a_decision(telemetry, stream):
+def test_log_line_of_a_decision_has_all_fields(telemetry, stream):
     request, decision = mutated(jobs.GOOD)
     telemetry.decided("mutate", request, decision, 0.0012345)
     (line,) = lines(stream)
@@ -219,7 +219,7 @@ def test_user_text_in_the_log_is_one_short_line(telemetry, stream, field):
     assert line["level"] == "info"
 
 
-def test_level_of_a_log_line(stream):
+def test_log_drops_lines_below_its_level(stream):
     telemetry = Telemetry(make_log(stream, "warning"))
     telemetry.decided("validate", *validated(jobs.GOOD), 0)
     telemetry.refused("validate", HTTPStatus.BAD_REQUEST, "some reason", peer=None)
@@ -318,7 +318,7 @@ def test_promtool_accepts_the_metrics() -> None:
 
 
 def test_units_of_times_are_in_metric_names() -> None:
-    """Promtool does not check this: https://prometheus.io/docs/practices/naming/."""
+    """Promtool does not check this convention: https://prometheus.io/docs/practices/naming/."""
     for metric in ALL:
         words = metric.name.split("_")
         assert ("since 1970" in metric.help) == ("_timestamp_seconds" in metric.name), metric.name

@@ -1,4 +1,4 @@
-"""A review that takes too much processor time: a real server process and a real signal."""
+"""A real signal interrupts a review that takes too much processor time, in a real server process."""
 
 import base64
 import http.client
@@ -113,7 +113,7 @@ def test_too_expensive_job_is_rejected_and_other_reviews_continue(server: Server
     assert 'mpijob_webhook_too_expensive_total{webhook="validate"} 1.0' in server.metrics()
 
 
-def test_update_without_a_changed_spec_passes(server: Server) -> None:
+def test_too_expensive_update_passes_only_if_the_spec_is_unchanged(server: Server) -> None:
     sent = body(slow(**{"metadata.finalizers": ["a"]}), old=slow())
     assert server.post("/validate-mpijob", sent)["allowed"]
     sent = body(slow(**{"Worker.template.spec.tolerations": [{"operator": "Exists"}]}), old=slow())
@@ -133,7 +133,7 @@ def test_nothing_is_injected_if_required_injections_are_too_expensive(server: Se
     assert answer["warnings"] == ["job-size: too expensive to judge, so nothing was injected"]
 
 
-def test_policy_document_is_rejected(server: Server) -> None:
+def test_too_expensive_policy_document_is_rejected(server: Server) -> None:
     labels = {"training.openshift.io/mpijob-policy": "true"}
     document = {
         "apiVersion": "v1",
@@ -145,7 +145,7 @@ def test_policy_document_is_rejected(server: Server) -> None:
     assert "takes too much processor time to read" in answer["status"]["message"]
 
 
-def test_server_is_unchanged_after_many_expensive_reviews(server: Server) -> None:
+def test_server_still_answers_after_many_expensive_reviews(server: Server) -> None:
     for _ in range(10):
         assert not server.post("/validate-mpijob", body(slow()))["allowed"]
         began = time.monotonic()

@@ -1,7 +1,7 @@
 """Warnings about metadata and quantities that the API server rejects with messages full of regular expressions.
 
-The API server checks them between the mutating and the validating webhooks, so rules never see these jobs. A mutating
-webhook's warnings are shown even if the request fails later.
+The API server checks metadata and quantities between the mutating and the validating webhooks, so rules never see the
+rejected jobs. A mutating webhook's warnings are shown even if the request fails later.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go
 """
@@ -26,7 +26,7 @@ _PATTERN = re.compile(
 
 
 def findings(job: MPIJob) -> list[Finding]:
-    """Short enough for a warning. `check` reports more details."""
+    """The findings, short enough for warnings. The command `check` reports more details."""
     return [Finding(RULE, violation) for violation in (*_names(job), *_metadata(job), *_quantities(job))]
 
 

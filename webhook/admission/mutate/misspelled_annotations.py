@@ -1,4 +1,4 @@
-"""Warnings about ignored annotations: misspelt keys, and annotations that are labels by mistake."""
+"""Warnings about ignored keys: misspelt annotations, and labels that should be annotations."""
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches

@@ -40,7 +40,7 @@ def asked(job: MPIJob) -> tuple[str, ...]:
 
 
 def honoured(job: MPIJob, policy: Policy) -> frozenset[str]:
-    """The named injections, except injections that cannot be skipped."""
+    """The injections in the annotation, except injections that cannot be skipped."""
     ids = asked(job)
     return frozenset(ids).difference(_kept(policy)) if ids else frozenset()
 

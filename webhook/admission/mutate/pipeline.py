@@ -1,4 +1,4 @@
-"""mutate(request): the injections into a job."""
+"""`mutate` computes the injections into a job."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -30,9 +30,9 @@ _LIST_OF_INJECTIONS: Final[Path] = ("metadata", "annotations", annotations.INJEC
 
 
 def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
-    """Never denies: the API server's schema rejects an object of the wrong shape.
+    """The decision never denies, because the API server's schema rejects an object of the wrong shape.
 
-    An UPDATE only gets dropped values back (see `updates`).
+    An UPDATE gets dropped values back (see `updates`). A Launcher or Worker that the update adds gets all injections.
     """
     request = structs.replace(request, object=document.without_status(request.object))
     if too_large.finding(request.object) or (request.operation == "UPDATE" and too_large.finding(request.old_object)):
@@ -83,9 +83,9 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
 
 
 def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
-    """Only the injections that users cannot skip, for a new job for which `mutate` takes too long.
+    """Inject into a new job only what users cannot skip, because `mutate` takes too long for the job.
 
-    An update gets no injections: rules reject the removal of these values.
+    An update gets no injections, because rules reject an update that removes these values.
     """
     decision = Decision(name=request.name)
     if request.operation != "CREATE":
@@ -112,7 +112,7 @@ def _unskippable(policy: Policy) -> Policy:
 
 
 def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> None:
-    """Only people read the annotation.
+    """Write the annotation with the ids of the injections, which only people read.
 
     Earlier ids stay, because the API server may call the webhook again after another webhook changed the job.
     """
@@ -138,7 +138,7 @@ def _inject_again(
     *,
     ids: frozenset[str] | None,
 ) -> dict[str, list[str]]:
-    """Run the injections with these `ids` (None for all) on the job in `builder` as for a new job."""
+    """Run the injections with these `ids` on the job in `builder` as for a new job. None stands for all injections."""
     content = msgspec.Raw(msgspec.json.encode(builder.document))
     job = mpijob.decode(content)
     ctx = context_of(request, job, view, old, document=content, policy=policy)

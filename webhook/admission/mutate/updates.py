@@ -1,7 +1,7 @@
 """Restores injected values that an update dropped.
 
 `kubectl apply` replaces whole lists of a custom resource and so drops injected items. Kueue stops a running job whose
-containers change. A value is restored if the stored job has it, the new job lacks it, and it has the `Form` of a value
+containers change. A dropped value is restored if the stored job has the value and the value has the `Form` of values
 that an injection writes. The annotation with the ids of the injections is not read, because users can change it.
 
 A user who changes the stored job with kubectl (`edit`, `patch`, `label`, `annotate`, or `replace` of the output of
@@ -32,7 +32,7 @@ from webhook.kit.patch import Addition, PatchBuilder, PatchConflict, Path
 Notes = dict[str, list[str]]
 """Notes by injection."""
 Inject = Callable[[PatchBuilder, frozenset[str] | None], Notes]
-"""Runs the injections with these ids (None for all) as for a new job."""
+"""Runs the injections with these ids as for a new job. None stands for all injections."""
 
 _WRITTEN_PARTS: Final = (("metadata", "labels"), ("metadata", "annotations"), ("spec",))
 """The parts of a job that injections change."""
@@ -75,7 +75,7 @@ class Dropped:
     new: Any
     item: bool
     comes_back: bool
-    """If false, the value only shows that the injection may have written a different value."""
+    """If false, the value is not restored. It only shows that the injection may have written a different value."""
 
     @property
     def defaulted(self) -> bool:
@@ -117,14 +117,14 @@ def restore(
 
 
 def _edits_the_stored_job(manager: str, new: Any) -> bool:
-    """Whether kubectl changes the stored job, which has a uid, and not a job from a file."""
+    """Whether kubectl sends a changed copy of the stored job, and not a job from a file. Only the copy has a uid."""
     if manager == _KUBECTL_REPLACE:
         return bool(_part(new, "metadata", "uid"))
     return manager.startswith("kubectl-") and manager != KUBECTL_APPLY
 
 
 class _Run:
-    """The injections, run on a copy of a job."""
+    """A run of the injections on a copy of a job."""
 
     def __init__(self, inject: Inject, document: Any) -> None:
         self.builder = PatchBuilder(untyped.decode(msgspec.json.encode(document)))
@@ -157,7 +157,7 @@ def _put_back(dropped: list[Dropped], builder: PatchBuilder, today: _Run, *, sam
 
 
 def _comes_back_alone(dropped: Dropped, today: PatchBuilder) -> bool:
-    """Whether a value that the schema's default replaced is restored although no other value of the injection is."""
+    """Whether a value that the schema's default replaced is restored without other values of the injection."""
     if dropped.form.when is ComesBack.WITH_OTHERS:
         return False
     return _writes(today, dropped.path, dropped.value, dropped.form)
@@ -180,9 +180,9 @@ def _put(dropped: Dropped, builder: PatchBuilder, value: Any) -> None:
 def _networks(dropped: Dropped, today: PatchBuilder, *, same_file: bool) -> str:
     """The text of the annotation with networks.
 
-    - The injection's present result, if each network of it is in the stored or in the user's text.
-    - Else the stored text, if the user applies the same file again and the stored text begins with the user's text.
-    - Else the user's text.
+    1. The injection's current result, if each of its networks is in the stored text or in the user's text.
+    2. Otherwise the stored text, if it begins with the user's text and the user applies the same file again.
+    3. Otherwise the user's text.
     """
     users, text = str(dropped.new or ""), today.get(dropped.path)
     try:
@@ -253,7 +253,7 @@ class _Walk:
         return rest
 
     def _drops(self, path: Path, stored: Any, new: Any, pattern: tuple[str, ...], *, item: bool = False) -> bool:
-        """Record a dropped value under an injection that may have written it; False if there is none."""
+        """Record a dropped value under an injection that may have written it. False if there is no such injection."""
         any_key = (*pattern[:-1], ITEM)
         fitting = [
             Dropped(author, form, path, stored, new, item=item, comes_back=self._comes_back(form, path, stored))
@@ -285,9 +285,10 @@ def _is_lost(form: Form, stored: Any, new: Any) -> bool:
 
 
 def _with_changed_pairs(stored: Any, new: Any) -> Any:
-    """The new resources. A dropped request is filled in if the limit of its resource has changed, and vice versa.
+    """The new resources, in which some dropped amounts count as present, so that they are not restored.
 
-    The dropped amount is then not restored, because the API server rejects a request above its limit.
+    A dropped request counts as present if the limit of the resource has changed, because the API server rejects a
+    request above its limit. A dropped limit counts as present if the request has changed.
     """
     amended = dict(new)
     for half, other in (("requests", "limits"), ("limits", "requests")):

@@ -37,11 +37,11 @@ class JobFacts(msgspec.Struct, frozen=True, rename="camel"):
     accelerator: str
     """The accelerators' resource name, such as nvidia.com/gpu; empty without such a resource."""
     queue: str
-    """The job's LocalQueue; empty for none."""
+    """The job's LocalQueue; empty if the job names none."""
 
 
 def job_facts(job: MPIJob, ctx: Context) -> JobFacts:
-    """`job` has the operator's defaults."""
+    """`job` must have the operator's defaults."""
     patterns = ctx.admitted.accelerators
     per_worker = devices.of_each(job.worker, patterns, ctx)
     launcher = devices.of_each(job.launcher, patterns, ctx)
@@ -87,7 +87,7 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
     rules: list[CustomRule] = []
     for rule in policy.custom_rules:
         if (rule.needs_namespace and not namespace_is_known) or (rule.needs_user and not request.user_info.username):
-            outcomes[rule.id] = Outcome()  # an unknown value never denies
+            outcomes[rule.id] = Outcome()  # a rule never denies because of an unknown value
         else:
             rules.append(rule)
     if rules:
@@ -106,7 +106,7 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
 
 
 def of_stored(ctx: Context, document: msgspec.Raw) -> Context:
-    """The context of the stored job, with the outcomes of custom rules for it."""
+    """The context of the stored job, with the outcomes of custom rules for the stored job."""
     standing = {own_id: outcome for own_id, outcome in ctx.custom_rules.items() if outcome.standing}
     return structs.replace(ctx, old=None, document=document, custom_rules=standing, memo=Memo())
 

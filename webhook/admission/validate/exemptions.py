@@ -1,4 +1,4 @@
-"""Exemptions from rules: in the policy, or in an annotation if the requester may exempt jobs from the rule."""
+"""Exemptions from rules, by the policy, or by the job's annotation if the requester may exempt jobs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,9 +25,9 @@ class ExemptionVerdict(msgspec.Struct, frozen=True):
     """Whether a finding is exempted."""
 
     finding: Finding
-    """Its message has the reason if the job requests an exemption and gets none."""
+    """The message says why an expired or requested exemption does not apply."""
     reason: str = ""
-    """Empty if the finding is not exempted."""
+    """The reason for the exemption. Empty if the finding is not exempted."""
     requested: bool = False
     """Whether the exemption depends on the requester's right to exempt jobs from the rule."""
 
@@ -41,7 +41,7 @@ def excuse_for(
     today: date,
     granted: Mapping[str, bool] | None,
 ) -> ExemptionVerdict:
-    """The policy's exemptions are first, then the job's annotation."""
+    """Look for an exemption in the policy first, and then in the job's annotation."""
     ended: date | None = None
     for exemption in ctx.once(_concerned, policy):
         if names_rule(exemption.rules, finding.rule):
@@ -63,7 +63,7 @@ def excuse_for(
 
 
 def for_injections(ctx: Context, job: MPIJob, policy: Policy) -> Context:
-    """`ctx` without the minimum level of Pod Security if the job may be exempt, so that its pods can run as root.
+    """`ctx` without the minimum level of Pod Security if the job might be exempt. The pods can then run as root.
 
     The validating webhook decides whether the exemption is valid.
     """
@@ -93,7 +93,7 @@ def without_excused_limits(
 
 
 def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
-    """Unknown rules in the job's annotation."""
+    """Warnings about unknown rules in the job's annotation."""
     if not (requested := ctx.once(_requested, job)):
         return
     rule_ids = {*rules.REGISTRY, required_injections.RULE, EVERY_RULE, PREFIX}

@@ -1,4 +1,4 @@
-"""validate(request): the violations of a job."""
+"""`validate` collects the violations of a job."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -37,10 +37,11 @@ def validate(
 ) -> Decision:
     """All violations in one decision.
 
-    On UPDATE only findings that the update makes worse apply (see `ratchet`). Exemptions expire by `today` (UTC).
+    On UPDATE only findings that the update makes worse apply (see `ratchet`). `today` is the date in UTC and decides
+    which exemptions have expired.
 
-    `granted` says for each rule whether the requester may exempt jobs from it. If a rule is missing, `requested` of the
-    decision names it: the caller checks the permission and calls again.
+    `granted` says for each rule whether the requester may exempt jobs from the rule. If `granted` lacks a rule,
+    `Decision.requested` names the rule. The caller then checks the permission and calls `validate` again.
     """
     if reason := reason_to_check_nothing(request, policy, view):
         return Decision(name=request.name, skipped=reason)
@@ -107,8 +108,8 @@ def _missing(
 ) -> list[tuple[Finding, Action]]:
     """Findings about missing required injections.
 
-    The job itself may state a reason to get no injections, such as an owner. Only a controller that the policy trusts
-    may do that.
+    A job can state a reason to get no injections, such as an owner. The reason is trusted only if the requester is a
+    controller that the policy names.
     """
     if not policy.required:
         return []

@@ -1,9 +1,9 @@
-"""Findings that an update makes worse. Only these apply, so a stricter policy never prevents users from fixing a job.
+"""Selects the findings that an update makes worse. Old violations of the stored job do not block an update.
 
 A finding is not worse if the stored object has the same fault in the same place. Containers and volumes are identified
 by name, because an inserted item moves the items after it. A renamed item is regarded as the same item. Items of other
 lists have no names, so only the number of findings is compared. A fault with a `Degree` is not worse if the degree does
-not rise, even if its text changes.
+not rise, even if the text of the fault changes.
 """
 
 import re
@@ -68,13 +68,13 @@ def judging_stored(ctx: Context, job: MPIJob, old: MPIJob) -> Context:
 
 
 def _identity(finding: Finding, named: Named) -> Key:
-    """Equal for two findings about the same fault."""
+    """A key that is equal for two findings about the same fault."""
     violation = finding.violation
     return finding.rule, violation.ceiling, named(violation.path), violation.message
 
 
 def _measured(finding: Finding, degree: Degree, named: Named) -> Key:
-    """Equal for two findings that differ only in the amount of their degree."""
+    """A key that is equal for two findings that differ only in the amount of their degree."""
     return finding.rule, finding.violation.ceiling, named(degree.of)
 
 
@@ -96,7 +96,7 @@ def _items(job: MPIJob) -> dict[tuple[str, str], list[str]]:
 
 
 def _renamed(names: Sequence[str], stored: Sequence[str]) -> list[str]:
-    """`names`, with the old names of renamed items, which have the same positions in `stored`."""
+    """`names` with the old names of renamed items. A renamed item has the same position in `names` and `stored`."""
     new, gone = set(names).difference(stored), set(stored).difference(names)
     pairs = zip_longest(names, stored[: len(names)], fillvalue="")
     return [then if name in new and then in gone else name for name, then in pairs]

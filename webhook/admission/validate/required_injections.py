@@ -1,10 +1,10 @@
 """Checks that the job that will be stored has every injection that the policy requires.
 
-Another mutating webhook may have removed an injection, or the API server could not reach the mutating hook. Each
-required injection runs on the final object: values that it would still add are missing.
+Another mutating webhook may have removed an injection, or the API server may have failed to reach the mutating webhook.
+Each required injection runs on the final object. The values that the injection would still add are missing.
 
-An update injects new values only into a Launcher or Worker that it adds. On an update, a value is therefore missing
-only if it belongs in an added Launcher or Worker, or if the stored job has it.
+An update gets new injections only in a Launcher or Worker that it adds. On an update, a value therefore counts as
+missing only if it belongs in an added Launcher or Worker, or if the stored job has the value.
 """
 
 from collections.abc import Iterator
@@ -38,8 +38,8 @@ def missing(
 ) -> Iterator[tuple[Finding, Action]]:
     """A finding for each required injection that would still add values.
 
-    If the job itself states why it gets no injections, `claimed` is this reason; else it is empty. `stored` is the
-    stored job of an update.
+    If the job itself states why it gets no injections, `claimed` is this reason. Otherwise `claimed` is empty. `stored`
+    is the stored job of an update.
     """
     if not policy.required:
         return
@@ -70,7 +70,7 @@ def _additions(
     start = len(builder.additions)
     builder.author = injection.id
     for _ in injection.inject(job, settings, ctx, builder):
-        pass  # the mutating hook has shown the notes to the user
+        pass  # the mutating webhook has shown the notes to the user
     return builder.additions[start:]
 
 

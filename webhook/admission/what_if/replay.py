@@ -30,9 +30,9 @@ class Hit:
     """The jobs of a namespace that violate a rule."""
 
     new: set[str] = field(default_factory=set)
-    """Only under the changed policies."""
+    """Jobs that violate the rule only under the changed policies."""
     gone: set[str] = field(default_factory=set)
-    """Only under the current policies."""
+    """Jobs that violate the rule only under the current policies."""
     stays: set[str] = field(default_factory=set)
 
 
@@ -42,12 +42,12 @@ class Replay:
 
     total: int = 0
     newly_denied: dict[str, list[str]] = field(default_factory=dict)
-    """By job: the rules that would deny."""
+    """The rules that would deny a job, by job."""
     newly_admitted: list[str] = field(default_factory=list)
     injections: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-    """Jobs by injection and change."""
+    """Jobs whose injections would differ, by injection and kind of difference."""
     hits: dict[tuple[Action, str, str], Hit] = field(default_factory=dict)
-    """By action, rule and namespace."""
+    """Violating jobs by action, rule and namespace."""
     complete: bool = True
     """False if the time did not suffice for all jobs."""
     too_expensive: int = 0
@@ -70,7 +70,7 @@ class Replay:
         return text
 
     def injections_summary(self) -> str:
-        """Empty if no injection would change."""
+        """The text about changed injections. Empty if no injection would change."""
         changed = [
             f"{injection} {how} into {len(jobs):,}"
             for injection, changes in sorted(self.injections.items())
@@ -105,7 +105,7 @@ class Replayer:
             self.count(self.judge(data))
 
     def judge(self, data: bytes | msgspec.Raw) -> Replayed | None:
-        """None if the job cannot be read. The attribute `result` includes the job only after `count`."""
+        """Judge a job. None if the job cannot be read. `result` includes the job only after a call of `count`."""
         request = resubmitted.creation(data)
         if request is None:
             return None
@@ -167,7 +167,7 @@ def _by_author(decision: Decision) -> dict[str, set[tuple[str, bytes]]]:
 def _parts(path: str, value: Any) -> Iterator[tuple[str, bytes]]:
     """(path, value) of each single value in `value`.
 
-    The first injection creates a mapping or list, and others add single values to it.
+    The first injection may add a whole mapping or list, to which other injections add single values.
     """
     if isinstance(value, dict) and value and not path.endswith("/-"):
         for key, item in value.items():

@@ -1,8 +1,8 @@
 """The verdict on a stored job, as if its owner submitted it again now.
 
-The job gets the injections of a new job. The view must be `WithoutJobs`: the quotas' `used` includes the job, which
-must not be rejected because of its own use. There is no user, so exemptions for users do not apply. An exemption that
-the job requests applies, since its creator had the right to it.
+The job gets the injections of a new job. The view must be `WithoutJobs`, because the `used` amounts of quotas include
+the job, and the job must not be rejected because of its own use. There is no user, so exemptions for users do not
+apply. An exemption that the job requests applies, because the creator of the job had the right to it.
 """
 
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ def judge(
     view: WithoutJobs,
     today: date,
 ) -> Decision | None:
-    """None if `data` is not a job."""
+    """The verdict on a stored job; None if `data` is not a job."""
     request = creation(data)
     if request is None:
         return None
@@ -74,7 +74,7 @@ def judge(
 
 
 def too_expensive_to_judge(data: bytes | msgspec.Raw, *, policies: PolicySet, view: WithoutJobs) -> Decision | None:
-    """None if `data` is not a job."""
+    """The verdict on a stored job that is too expensive to judge; None if `data` is not a job."""
     request = creation(data)
     if request is None:
         return None
