@@ -7,7 +7,7 @@ gets the port of sshd in its `ports`. A worker with a declared port in any conta
 keeps pods apart already, and the API server rejects a port that is declared twice. If there are more workers than
 nodes, some workers wait.
 
-The injection is off unless a policy sets `enabled`, for clusters that admit jobs to the host network. The port is read
+The injection is off unless a policy sets `enabled`. Enable it in clusters that allow the host network. The port is read
 from sshd's options, or from the launcher's options of ssh. If neither has a port, the setting `port` is used. If sshd
 has its own configuration file, a warning asks the user to declare the port.
 """
@@ -32,7 +32,7 @@ class Settings(InjectionSettings):
     """The port of sshd."""
 
     enabled: bool = Field(False, description="Whether anything is injected.")
-    port: int = Field(22, ge=1, le=65535, description="The port of sshd for jobs that show no other port.")
+    port: int = Field(22, ge=1, le=65535, description="The port of sshd for jobs that do not set one.")
 
 
 def _port(number: object) -> dict[str, object]:

@@ -2,8 +2,9 @@
 
 Nothing is injected unless `secrets` are set. Both pod templates get the secrets that they do not name already. The
 Secrets themselves must exist in the namespace. Kubernetes adds the pull secrets of the service account only to pods
-without any pull secret (kubernetes `plugin/pkg/admission/serviceaccount/admission.go`). Therefore list all secrets that
-the pods need, on OpenShift also those of the internal registry, or add the secrets to the service account instead.
+without any pull secret (kubernetes `plugin/pkg/admission/serviceaccount/admission.go`). Therefore `secrets` must list
+every secret that the pods need, which on OpenShift includes the secrets of the internal registry. Alternatively, add
+the secrets to the service account.
 """
 
 from collections.abc import Iterator

@@ -2,8 +2,8 @@
 
 A sidecar breaks the direct connections of MPI and sshd between pods. While the sidecar runs, the launcher and the job
 do not complete (mpi-operator issues 407 and 480). Therefore both pod templates get `sidecar.istio.io/inject: "false"`
-as label and as annotation, because releases of Istio read one or the other. The job gets the annotation too, for tools
-that read the job.
+as label and as annotation, because some releases of Istio read the label and others the annotation. The job gets the
+annotation too, for tools that read the job.
 
 A user who wants the sidecar sets this label or annotation to "true" on a template, or on the job for both templates. A
 template whose annotation requests the sidecar gets no label, because Istio prefers the label to the annotation (istio

@@ -3,9 +3,10 @@
 The annotation `training.openshift.io/timeout: "72h"` becomes `spec.runPolicy.activeDeadlineSeconds`, which the operator
 copies to the launcher's Job. After this time Kubernetes terminates the launcher, and the job fails. The time starts
 with the launcher, and starts again after a suspension. For a longer limit, write the annotation or
-`activeDeadlineSeconds`: a value of the user stays. With `training.openshift.io/timeout-action: notify-only` the limit
-is the maximum of the rule `job-timeout`, or none if the rule has no maximum. The component `deadline-events` then
-reports by an Event when the annotated time is over.
+`activeDeadlineSeconds`: the injection never changes an existing `activeDeadlineSeconds`. With
+`training.openshift.io/timeout-action: notify-only` the limit is the maximum of the rule `job-timeout`. If the rule has
+no maximum, the job has no limit. The component `deadline-events` then reports by an Event when the annotated time is
+over.
 
 If the rule `job-timeout` has a maximum and the job has a limit, the workers get the maximum as `activeDeadlineSeconds`
 of their template. Workers usually end with the launcher. They keep running with `cleanPodPolicy: None`, after `kubectl
@@ -14,8 +15,8 @@ this field are in the quota scope `Terminating`.
 
 No job can skip this injection: the annotation `training.openshift.io/skip` has no effect. A new job that claims to be
 owned by a controller, or to be copied by Kueue, gets the limit too, because any user may write the claim. In a real
-copy the limit does no harm, because Kueue does not compare this field. A job that one of the policy's `controllers`
-creates in a cluster with Kueue gets no limit.
+copy the limit does no harm, because Kueue does not compare `activeDeadlineSeconds`. A job that one of the policy's
+`controllers` creates in a cluster with Kueue gets no limit.
 """
 
 from collections.abc import Iterator
@@ -82,7 +83,7 @@ def _limit_job(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilde
             )
             origin = "the default"
     if timeout is None and ctx.old is not None and ctx.old.run_policy.active_deadline_seconds is not None:
-        patch.add(PATH, ctx.old.run_policy.active_deadline_seconds)  # without a default a job keeps its limit
+        patch.add(PATH, ctx.old.run_policy.active_deadline_seconds)  # an update keeps the job's limit
     if timeout is not None and patch.add(PATH, duration.parse(timeout)):
         seconds = duration.parse(timeout)
         yield Note(f"the job is ended and fails after {timeout} ({seconds} s); {origin}", brief=timeout)
@@ -97,13 +98,13 @@ def _set_maximum(job: MPIJob, ctx: Context, patch: PatchBuilder) -> Iterator[str
         seconds = max(seconds, duration.parse(job.annotations.get(annotations.TIMEOUT, "")))
     if patch.add(PATH, seconds):
         yield Note(
-            f"notify-only: the job is ended and fails after {seconds} s all the same, the most that it may take",
+            f"notify-only: the job is ended and fails after {seconds} s, the longest time that is allowed",
             brief=f"{seconds}s",
         )
 
 
 def _default(settings: Settings, ctx: Context) -> str | None:
-    """The default, or the maximum of the rule `job-timeout` if it is lower."""
+    """The policy's default, reduced to the maximum of the rule `job-timeout`."""
     maximum = ctx.admitted.seconds.most
     if settings.default is None or maximum is None or duration.parse(settings.default) <= maximum:
         return settings.default

@@ -9,14 +9,15 @@ the namespace, that the queue accepts jobs now, and that the job's PriorityClass
 the job. If a queue cannot be used, a warning gives the reason.
 
 A user who writes `suspend: true` wants to start the job later, but Kueue resumes jobs in a queue. Such a job is put
-into a queue only if the annotation names a queue, or if Kueue suspends every job (a LocalQueue `default`,
-`manageJobsWithoutQueueName`). `suspend: false` does not keep a job out of a queue: it is the API server's default for
-every job, and Kueue ignores it.
+into a queue only if the annotation names a queue, or if Kueue suspends every job (because of a LocalQueue `default` or
+of `manageJobsWithoutQueueName`). `suspend: false` does not keep a job out of a queue: it is the API server's default
+for every job, and Kueue ignores it.
 
 A job that names a queue of Volcano (`spec.runPolicy.schedulingPolicy.queue`, or Volcano's annotation) is not put into a
-queue of Kueue, unless `training.openshift.io/queue` names one. If Volcano is not installed, the field is read as the
-name of a LocalQueue. The job gets the label of this LocalQueue even if the queue takes no jobs: the job then waits. If
-this LocalQueue does not exist, the job is put into the usual queue, and a warning names the missing queue.
+queue of Kueue, unless `training.openshift.io/queue` names one. If Volcano is not installed, the name is read as the
+name of a LocalQueue. The job gets the label of this LocalQueue even if the queue accepts no jobs: the job then waits.
+If this LocalQueue does not exist, the job is put into the queue of jobs that name none, and a warning names the missing
+queue.
 
 An update with another value of `training.openshift.io/queue` moves a waiting job to the new queue if that queue can be
 used. Kueue does not allow a running job to change its queue. It does not allow a waiting job to leave all queues
@@ -25,9 +26,9 @@ either. In both cases delete the job and submit it again.
 With `required`, a job without a Kueue queue is rejected if Kueue manages the namespace and the operator of this cluster
 runs the job. This includes updates, jobs that opt out of a queue, and jobs in a queue of Volcano.
 
-Exception: Kueue starts a job without waiting if its owner is another MPIJob that Kueue has admitted. While it is
-unknown whether Kueue manages the namespace, no job is rejected. Kueue's own configuration decides about TrainJobs, Jobs
-and Pods of users.
+Kueue starts a job without waiting if the job's owner is another MPIJob that Kueue has admitted. While it is unknown
+whether Kueue manages the namespace, no job is rejected. This injection has no effect on TrainJobs, Jobs and Pods of
+users: Kueue's own configuration decides whether they wait.
 """
 
 from collections.abc import Iterator
@@ -125,7 +126,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> str:
-    """The queue of a job without the annotation; empty if it gets none."""
+    """The queue of a job without the annotation; empty if the job gets no queue."""
     named = volcano.queue_of(job)[1]
     if (named and not ctx.view.not_served(VOLCANO_QUEUES)) or _unreachable(job, ctx):
         return ""
@@ -137,7 +138,7 @@ def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> str:
 
 
 def _stay(current: str, requested: str | None, patch: PatchBuilder) -> Iterator[str]:
-    """Keep the queue of a running job: Kueue rejects a change or removal (`validateUpdateForQueueName`)."""
+    """Keep the queue of a running job: Kueue rejects another queue (`validateUpdateForQueueName`)."""
     if requested is not None and requested != current:
         shown = annotations.quoted(requested)
         yield Caution(f"stays in queue {current}, not {shown}: to move a running job, delete it and submit it again")
@@ -145,7 +146,7 @@ def _stay(current: str, requested: str | None, patch: PatchBuilder) -> Iterator[
 
 
 def _move(current: str, name: str, reason: str, patch: PatchBuilder) -> Iterator[str]:
-    """Move a waiting job to the queue `name` on an update, or keep its queue and yield the reason."""
+    """Move a waiting job to the queue `name`. If there is a `reason` against it, keep the queue and yield it."""
     if reason:
         yield Caution(f"stays in queue {current}: {reason}")
     queue = current if reason or not name else name

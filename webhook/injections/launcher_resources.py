@@ -1,18 +1,19 @@
 """A launcher without resources gets small amounts if a quota or LimitRange would otherwise reject its pod.
 
-A ResourceQuota on CPU or memory rejects every pod with a container that does not state them. A LimitRange with a
-minimum or maximum and no default does the same. Most launchers only start ranks by ssh and state no resources: the job
-is stored and its workers run, but its launcher is never created. Therefore each container of the launcher gets the
-requests and limits that the namespace requires and the job does not state. A limit is never below an existing request.
+A ResourceQuota on CPU or memory rejects every pod with a container that does not state an amount of the resource. A
+LimitRange with a minimum or maximum does the same, if it has no default. Most launchers only start ranks by ssh and
+state no resources. Such a job is stored and its workers run, but its launcher is never created. Therefore each
+container of the launcher gets the requests and limits that the namespace requires and the job does not state. An
+injected limit is never below an existing request.
 
 With `when: always` every launcher container gets the missing requests, in every namespace.
 
 In a queue of Kueue whose flavors are all topology-aware, a launcher that requests none of their resources never starts
-(`no TAS flavor assigned`). It gets small requests of CPU and memory if the ClusterQueue covers them, or else `"0"` of a
-device that the ClusterQueue covers. A launcher also gets `"0"` of each accelerator that a LimitRange would add to it by
-default.
+(`no TAS flavor assigned`). It gets small requests of CPU and memory if the ClusterQueue covers them. Otherwise it gets
+a request and a limit of `"0"` for a device that the ClusterQueue covers. A launcher also gets `"0"` of each accelerator
+that a LimitRange would add to it by default.
 
-Nothing is injected into a launcher that is a worker (`runLauncherAsWorker`), or into a pod with pod-level resources.
+Nothing is injected into a launcher that runs ranks (`runLauncherAsWorker`), or into a pod with pod-level resources.
 Nothing is injected either if the job's ClusterQueue does not cover the amounts, or if a LimitRange forbids them: the
 rules `resource-quota` and `limit-range` then suggest amounts. With `when: always` the amounts are also left out if they
 would make the job larger than the ClusterQueue's quota. Nothing is injected while the LimitRanges of the namespace are
@@ -231,7 +232,7 @@ def _within_limit_ranges(launcher: JobPods, amounts: Mapping[Key, str], ctx: Con
     """`amounts` if LimitRanges allow them, else requests equal to the limits. Empty if a LimitRange forbids both."""
     if not amounts or not _breaks_a_bound(launcher, amounts, ctx):
         return amounts
-    equal = {key: amounts.get((key[0], LIMITS, key[2]), text) for key, text in amounts.items()}  # for a maximum ratio
+    equal = {key: amounts.get((key[0], LIMITS, key[2]), text) for key, text in amounts.items()}  # has ratio 1
     return {} if _breaks_a_bound(launcher, equal, ctx) else equal
 
 

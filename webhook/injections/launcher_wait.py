@@ -1,4 +1,4 @@
-"""The launcher starts when every worker's sshd answers, also if the job was queued: an init container waits.
+"""An init container delays the launcher until every worker's sshd answers, even if the job was queued.
 
 mpirun does not wait for workers. If a worker has no address yet, ssh reports "Could not resolve hostname" and the
 launcher fails. The operator's `launcherCreationPolicy: WaitForWorkersReady` has no effect on jobs that are suspended or
@@ -174,7 +174,10 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _container(own: Any, command: list[str]) -> dict[str, object]:
-    """The init container for `own`, the launcher's first container. If `own` is this init container, a copy of it."""
+    """The init container for a launcher with the first container `own`.
+
+    If `own` is itself such an init container, the result is equal to `own`.
+    """
     amounts_by_field = {field: at(own, "resources", field) for field in _AMOUNTS}
     resources = {
         field: copied
@@ -194,7 +197,7 @@ def _container(own: Any, command: list[str]) -> dict[str, object]:
 
 
 def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
-    """Whether waiting can do no harm, and the image has a shell as `when` requires."""
+    """Whether waiting is harmless, and the image has a shell as `when` requires."""
     own, of_worker = launcher.containers[0], worker.containers[0]
     if not sshd.starts(of_worker):
         return False
@@ -211,7 +214,7 @@ def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
 
 
 def _own_shell(container: Container) -> str:
-    """The shell that the container runs; empty for none."""
+    """The shell that the container runs; empty if it runs no shell."""
     program = next(iter(shell.unwrapped(container.argv)), "")
     return program if _is_shell(program) else ""
 

@@ -10,7 +10,8 @@ The parameter `plm_rsh_args` contains options of ssh such as a port. Open MPI 5 
 value is copied to `PRTE_MCA_plm_ssh_args`, from mpirun's command line (`-mca plm_rsh_args "-p 2222"`) or from the
 launcher's variable `OMPI_MCA_plm_rsh_args`. A value with a shell variable cannot be copied and causes a warning.
 
-A variable that the user sets stays. A variable from `envFrom` is not known here, and is overridden.
+A variable in the container's `env` stays unchanged. A variable from `envFrom` is overridden, because the webhook does
+not read `envFrom`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -74,7 +75,7 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
 
 
 def _ssh_args(container: Container, calls: Iterable[Invocation]) -> str | None:
-    """The launcher's options of ssh for Open MPI 4; empty for none, None if they are unknown."""
+    """The launcher's options of ssh for Open MPI 4; empty if there are none, None if they are unknown."""
     text = " ".join(container.argv)
     if NEW in text:
         return ""  # the user has set the new parameter

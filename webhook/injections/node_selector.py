@@ -1,8 +1,8 @@
 """Pods run on the nodes that the policy gives to their namespace.
 
 Nothing is injected unless `labels` are set. Both pod templates get the labels as `nodeSelector`. If a template already
-has the key, in `nodeSelector` or in the required node affinity, the user's choice stays, and a warning reports a
-different value. This injection does not keep jobs off other nodes; the rule `compliance` does.
+has the key, in `nodeSelector` or in the required node affinity, the user's value stays. If the policy has a different
+value, a warning reports it. This injection does not keep jobs off other nodes; the rule `compliance` does.
 
 Kueue reads the node selector too: the pods do not fit a flavor with a different value of the label.
 """

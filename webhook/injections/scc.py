@@ -3,9 +3,10 @@
 OpenShift admits a pod under the first of its Security Context Constraints (SCC) that accepts it, and fills in fields
 that this SCC requires. It does not fill in these two:
 
-* `hostUsers: false`, if every SCC that the pods may use rejects them, but one of these SCCs accepts them in a user
-  namespace. The SCC `restricted-v3`, which every ServiceAccount may use, then accepts users from 1000 to 65534, such as
-  the user of upstream's images. The pods' volumes need a file system with id-mapped mounts, which NFS does not have;
+* `hostUsers: false`, if every SCC that the pods may use rejects the pods, but one of these SCCs accepts the pods in a
+  user namespace. The SCC `restricted-v3`, which every ServiceAccount may use, then accepts users from 1000 to 65534,
+  such as the user of upstream's images. The pods' volumes need a file system with id-mapped mounts, which NFS does not
+  have;
 * `NET_BIND_SERVICE` for the worker's first container, if the SCC drops all capabilities and allows this capability, and
   the container does not run as root. The sshd of upstream's images has this file capability, and the kernel starts no
   program whose file capabilities were all dropped (mpi-operator `build/base/Dockerfile`, `setcap`).

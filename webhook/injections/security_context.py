@@ -1,4 +1,4 @@
-"""If the level restricted is enforced, containers get the fields that the level requires.
+"""If the Pod Security level `restricted` is enforced, containers get the fields that the level requires.
 
 The level is enforced if the namespace's label `pod-security.kubernetes.io/enforce` is `restricted`, or if the rule
 `pod-security` has `floor: restricted`, rejects jobs below it, and the job is not exempt from the rule. Then each
@@ -7,7 +7,7 @@ and `seccompProfile.type: RuntimeDefault`, if the enforced version requires the 
 it. Values of the user stay, and the rule `pod-security` checks them. A privileged container gets no
 `allowPrivilegeEscalation`, because the API server rejects the combination. A container with `runAsUser: 0` gets
 nothing: it cannot start in this namespace, and injected fields would only hide the reason. Nothing is injected if the
-level is not enforced, or if the pods' SCC fills in the fields on OpenShift.
+level is not enforced, or on OpenShift if the pods' SCC fills in the fields.
 
 The worker's first container keeps `NET_BIND_SERVICE`, the only capability that restricted allows. The sshd of
 upstream's images has this file capability, and the kernel starts no program whose file capabilities were all dropped
@@ -92,7 +92,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _missing(template: PodTemplate, version: Version) -> Iterator[tuple[Path, str]]:
-    """(path in the template, key of VALUES) of each missing field that the level restricted requires at `version`."""
+    """(path in the template, key of VALUES) of each missing field that the level `restricted` requires at `version`."""
     subject = Subject(template)
     roots = {place.path for place in of_root.places(subject)}
     # The API server rejects a privileged container with `allowPrivilegeEscalation: false`.

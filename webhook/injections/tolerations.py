@@ -1,8 +1,8 @@
 """Pods get the policy's tolerations, and may run on tainted nodes.
 
 Nothing is injected unless `tolerations` are set. Both pod templates get each toleration that the user's tolerations do
-not cover. A toleration of the user covers the policy's toleration if it is broader, or differs only in
-`tolerationSeconds`.
+not cover. The user's toleration covers the policy's toleration if the user's toleration is broader, or if the two
+differ only in `tolerationSeconds`.
 
 A toleration does not make the scheduler prefer the tainted nodes. The injection `node-selector` selects nodes.
 """
@@ -67,7 +67,7 @@ class PolicyToleration(PolicySettings):
 
 
 class Settings(InjectionSettings):
-    """The taints."""
+    """The tolerations."""
 
     tolerations: tuple[PolicyToleration, ...] = Field(
         (), description="Tolerations, as in a pod: key, operator, value, effect, tolerationSeconds."

@@ -6,15 +6,15 @@ in another rack if a rack is full, and the first workers in an empty cluster are
 scheduler prefers to spread the workers, because they belong to one Service.
 
 If a node could hold all workers, the first key is `kubernetes.io/hostname`: four workers with one GPU each share a node
-with eight. For this the workers must state their CPU or a device, and must have no claim and no host port. A job that
-must run on several nodes, such as a test of the network, needs a pod anti-affinity by this key. If more than a hundred
-nodes could hold a worker, the scheduler scores only some of them (`percentageOfNodesToScore` in its configuration). A
-worker may then still run on another node.
+with eight. For this the workers must state their CPU or a device, and must have no resource claim and no host port. A
+job that must run on several nodes, such as a test of the network, needs a pod anti-affinity by this key. If more than a
+hundred nodes could hold a worker, the scheduler scores only some of them (`percentageOfNodesToScore` in its
+configuration). A worker may then still run on another node.
 
 The launcher only starts the ranks, so it gets no affinity; with `runLauncherAsWorker` it is one of the workers. The
 terms select pods by the name of the job. For a job with `generateName` the terms have `matchLabelKeys` instead. An API
 server before Kubernetes 1.31 drops this field. Therefore these terms are injected only if some kubelet has version 1.31
-or newer: the API server is then not older.
+or newer: a kubelet is never newer than the API server.
 
 If the policy has no `keys`, these labels are tried, the nearest first: the labels of NVIDIA's topograph, Google Cloud,
 AWS and Oracle Cloud, then `topology.kubernetes.io/rack`, `topology.kubernetes.io/block` and
@@ -106,7 +106,7 @@ def _keys(keys: tuple[str, ...] | None) -> tuple[str, ...] | None:
 
 
 class Settings(InjectionSettings):
-    """The labels that show which nodes are near."""
+    """The labels that show which nodes are near each other."""
 
     keys: Annotated[tuple[str, ...] | None, AfterValidator(_keys)] = Field(
         None,
@@ -117,7 +117,7 @@ class Settings(InjectionSettings):
 
 
 def _term(weight: object, key: object, job: object, *, workers_only: bool) -> dict[str, object]:
-    """A preference for nodes near the pods of the job with the name `job`; None for a job with `generateName`."""
+    """A preference for nodes near the pods of the job `job`, which is None for a job with `generateName`."""
     labels: dict[str, object] = {OPERATOR: "mpi-operator", **({ROLE: "worker"} if workers_only else {})}
     near: dict[str, object] = {"topologyKey": key, "labelSelector": {"matchLabels": labels}}
     if job is None:
@@ -163,7 +163,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _copied_from(job: MPIJob) -> str:
-    """The name of another job in an injected affinity; empty for none."""
+    """The name of another job in an injected affinity; empty if there is none."""
     spec = job.worker.template.spec if job.worker is not None else None
     affinity = spec.affinity.pod_affinity if spec is not None and spec.affinity is not None else None
     for term in affinity.terms if affinity is not None else ():
@@ -237,7 +237,7 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
 
 
 def _share_a_node(job: MPIJob, ctx: Context, nodes: AllNodes, roles: list[str]) -> bool:
-    """Whether an empty node could hold all pods of these roles. Limits count, and requests where a limit is missing."""
+    """Whether an empty node could hold all pods of these roles. A missing limit is replaced by the request."""
     if HOSTNAME not in nodes.labels:
         return False
     together = [pods for pods in job_pods(job, ctx) if pods.role in roles]

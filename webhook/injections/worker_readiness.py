@@ -6,18 +6,18 @@ until every worker is ready, and has no time limit. Both fields are needed. With
 worker as ready before its sshd listens. With only the probe, a worker has no resolvable name before its sshd listens,
 and a launcher that starts earlier fails. Without this injection, `launcher-wait` lets the launcher itself wait.
 
-A readiness probe of the user stays. `launcherCreationPolicy: AtStartup` is replaced, because it is the field's default
-and a user's choice looks the same. The annotation `training.openshift.io/worker-readiness` may name the port. Otherwise
-the port is read from sshd's options, the worker's `ports` or the launcher's options of ssh, or it is the setting
-`port`. If none of these has a port, nothing is injected: the image sets the port, such as 2222 in upstream's base
-image, and with a probe of another port the launcher would never start. A warning reports this unless the launcher
-itself waits.
+A readiness probe of the user stays. `launcherCreationPolicy: AtStartup` is replaced even if the user wrote it: the API
+server writes the same value as the default. The annotation `training.openshift.io/worker-readiness` may name the port.
+Otherwise the port is read from sshd's options, the worker's `ports` or the launcher's options of ssh, and at last from
+the setting `port`. If none of these has a port, nothing is injected: the image sets the port, such as 2222 in
+upstream's base image, and with a probe of another port the launcher would never start. A warning reports this, unless
+the launcher itself waits.
 
 Nothing is injected into jobs that are suspended or queued, or that Kueue itself may queue. The operator creates the
 launcher of these jobs at once and ignores `launcherCreationPolicy` (mpi-operator issue 615). Nothing is injected either
-if the gang includes the launcher, which does not exist yet (mpi-operator issue 608): `schedulingPolicy.minAvailable`
-must be at most the number of workers. Do not enable the injection if the operator runs with `--gang-scheduling`,
-because a job does not show this flag.
+if the gang includes the launcher, because the gang would wait for a launcher that does not exist yet (mpi-operator
+issue 608). `schedulingPolicy.minAvailable` must therefore be at most the number of workers. Do not enable the injection
+if the operator runs with `--gang-scheduling`, because a job does not show whether the operator has this flag.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ class Settings(InjectionSettings):
         None,
         ge=1,
         le=65535,
-        description="The port of sshd for jobs that show no other port; null to skip these jobs.",
+        description="The port of sshd for jobs that do not set one; null to skip these jobs.",
     )
 
 

@@ -140,7 +140,7 @@ def _name(path: str) -> str:
 
 
 def _decoded(text: str | None) -> bytes:
-    """Empty if the text is not Base64."""
+    """The decoded bytes; empty if the text is not Base64."""
     try:
         return b64decode(text or "", validate=True)
     except (Base64Error, ValueError):

@@ -27,7 +27,7 @@ DOMAIN = "mpijob.training.openshift.io"
 MADE_BY = "app.kubernetes.io/managed-by"
 BY_REGISTER = f"{PROGRAM}-register"
 TIMEOUT_SECONDS = 5
-# Longer than for a job, because the review of a policy judges every existing job under it.
+# Longer than TIMEOUT_SECONDS, because the review of a policy evaluates the policy for every existing job.
 POLICY_TIMEOUT_SECONDS = 10
 # New keys may have to be generated first, and several requests may be waiting for keys.
 KEYS_TIMEOUT_SECONDS = 10
@@ -83,9 +83,9 @@ def configurations(
     """The mutating and the validating webhook configuration.
 
     The policy hook gets only labelled ConfigMaps in `policy_namespace`. The other hooks get nothing from this
-    namespace. Without `match_conditions`, the hook for SSH keys gets every Secret with the operator's label, so it
-    fails open. Without match conditions, a job's finalizers cannot be removed either while the service is down.
-    `options` of `serve` add the hooks of optional parts.
+    namespace. Without `match_conditions`, the hook for SSH keys gets every Secret with the operator's label. Therefore
+    it then fails open. In addition, the finalizers of a job then cannot be removed while the service is down. `options`
+    of `serve` add the hooks of optional parts.
     """
     jobs = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v2beta1"], "resources": ["mpijobs"]}
     configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
@@ -189,8 +189,8 @@ def make_hook(
 class Registration:
     """Webhook configurations that exist while a development server runs.
 
-    An installation has objects of the same names. Therefore only objects with the label of `--register` are replaced or
-    removed.
+    The manifests install objects with the same names. Therefore only objects with the label of `--register` are
+    replaced or removed.
     """
 
     def __init__(self, client: Client) -> None:
@@ -200,7 +200,7 @@ class Registration:
         self._closing: asyncio.Task[None] | None = None
 
     async def install(self, configurations: Sequence[Mapping[str, Any]]) -> None:
-        """Creates all `configurations`, and replaces those of an earlier run. After a ClusterError none exists."""
+        """Creates all `configurations`, and replaces those of an earlier run. After a ClusterError none is left."""
         stale = [(path, uid) for path in map(_path, configurations) if (uid := await self._stale(path))]
         for path, uid in stale:
             await self._delete(path, uid)
@@ -212,7 +212,7 @@ class Registration:
             raise
 
     async def close(self) -> None:
-        """Removes the configurations, and closes the connection to the cluster; ClusterError like `remove`.
+        """Removes the configurations, and closes the connection to the cluster; ClusterError if an object may be left.
 
         Cancelling a call does not stop the removal. The next call waits for the removal.
         """

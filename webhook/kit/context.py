@@ -1,4 +1,4 @@
-"""The input of a rule or an injection besides the job."""
+"""The input of a rule or an injection, in addition to the job."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 PREFIX: Final = "custom"
-"""The setting with the custom rules, and the prefix of their ids outside of the policy."""
+"""The name of the setting with the custom rules. Outside of the policy it is also the prefix of their ids."""
 
 
 def full_id(own_id: str) -> str:
@@ -53,6 +53,6 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     fault: str = ""
     """Why the rule could not be evaluated. The job then passes, unless the rule has `onError: deny`."""
     written_wrong: bool = False
-    """Whether the fault is in the expression, so that any job has it."""
+    """Whether the fault is in the expression, so that it occurs for every job."""
     too_large: str = ""
     """Why the job is too large for evaluation. `onError` does not apply then."""

@@ -19,14 +19,18 @@ Holds = Callable[[str, Any], bool]
 
 
 class ComesBack(Enum):
-    """When an update restores a dropped value of this form."""
+    """When an update restores a dropped value of this form.
+
+    An update restores any dropped value that the injection would write today. The members add further cases.
+    """
 
     WRITTEN_TODAY = "written today"
-    """If the injection would write the value today. This is for mappings, from which `kubectl apply` drops nothing."""
+    """No further case. This is for mappings, from which `kubectl apply` drops nothing."""
     SAME_FILE = "same file"
-    """Also if a user applies the same file again with `kubectl apply`. This is for values that users write too."""
+    """If a user applies the same file again with `kubectl apply`. This is for values that users write too."""
     OTHER_CLIENT = "other client"
-    """Also if a client other than `kubectl apply` drops the value. This is for values that users do not write."""
+    """As SAME_FILE, and if a client other than `kubectl apply` drops the value. This is for values that users do not
+    write."""
     WITH_OTHERS = "with others"
     """If another value from the same injection is restored."""
     ALWAYS = "always"

@@ -10,7 +10,7 @@ def largest_call(job: MPIJob) -> Invocation | None:
 
 
 def ranks_with_slots(job: MPIJob) -> int:
-    """The maximum of ranks that a call starts, each with its own slot; 0 if unknown or if ranks may share slots."""
+    """The ranks of the largest call of mpirun; 0 if their number is unknown, or if ranks may share slots."""
     largest = largest_call(job)
     return 0 if largest is None or may_share_slots(job) else largest.ranks or 0
 

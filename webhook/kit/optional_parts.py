@@ -21,7 +21,7 @@ NAMES: Final = (
     "playground",
     "why",
 )
-"""In the order of their options in `serve --help`."""
+"""The parts, in the order of their options in `serve --help`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +34,11 @@ class PartHook:
     off: str = ""
     """The reply if the path is not enabled."""
     decide: str = ""
-    """Decides a review, like `webhook.admission.pipelines.decide`."""
+    """The function that decides a review, like `webhook.admission.pipelines.decide`."""
     too_expensive: str = ""
-    """Decides about an object that takes too much processor time."""
+    """The function that decides about an object that takes too much processor time."""
     answer: str = ""
-    """For requests that are not reviews: builds the reply from the request and the telemetry."""
+    """The function that answers requests that are not reviews. Its parameters are the request and the telemetry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class PartCheck:
     """Namespaced kinds. Without the option, `check` mentions the option when it reads an object of these kinds."""
     subject: str
     judge: str
-    """Gets the files and the `JobWorld` of `check`; returns the function that checks an object."""
+    """A function that gets the files and the `JobWorld` of `check`, and returns the function that checks an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +84,19 @@ class Part:
     options: Mapping[str, str] = field(default_factory=dict)
     """Options of `serve` that enable the part, with their help texts."""
     excludes: Mapping[str, str] = field(default_factory=dict)
-    """Settings of `serve` that cannot be combined with these options, and why."""
+    """Settings of `serve` that cannot be combined with the options of the part, and why."""
     rights: tuple[ComponentRights, ...] = ()
     hooks: tuple[PartHook, ...] = ()
     webhooks: str = ""
-    """Builds the entries of the webhook configurations that the enabled options need."""
+    """The function that builds the entries of the webhook configurations for the enabled options."""
     watched: str = ""
-    """The resources that decisions need if the options are enabled."""
+    """The object that lists the resources which decisions need if the options are enabled."""
     jobs: str = ""
-    """A kind of jobs that uses quotas and Kueue, see `webhook.predict.other_jobs`."""
+    """The object that describes a kind of jobs with quotas and Kueue; see `webhook.predict.other_jobs`."""
     check: PartCheck | None = None
     start: str = ""
-    """Starts controllers that the options enable. It may return a function to call after each change of policies."""
+    """The function that starts the controllers of the enabled options. It may return a function that is called after
+    each change of policies."""
 
 
 @cache

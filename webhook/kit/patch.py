@@ -50,7 +50,8 @@ class PatchBuilder:
         self.additions: list[Addition] = []
         self.author = ""
         self.only_below: frozenset[Path] | None = None
-        """The subtrees that additions may change, such as `("spec", "mpiReplicaSpecs", "Worker")`; None for all."""
+        """The subtrees that additions may change, such as `("spec", "mpiReplicaSpecs", "Worker")`; None if they may
+        change all."""
 
     @property
     def authors(self) -> list[str]:
@@ -153,7 +154,7 @@ class PatchBuilder:
 
 @lru_cache(maxsize=512)  # injections and policies determine the paths, so there are a few dozen
 def pointer(path: Path) -> str:
-    """See RFC 6901."""
+    """The path as a JSON pointer (RFC 6901)."""
     return "".join([f"/{escaped(token)}" for token in path])
 
 
@@ -178,7 +179,7 @@ def _copy(value: object) -> object:
 def _has_room(annotations: Any, key: str | int, value: object) -> bool:
     existing = annotations if type(annotations) is dict else {}
     if len(f"{existing}{key}{value}") <= MAX_ANNOTATIONS_BYTES // 4:
-        return True  # a character has at most four bytes, and at least one character in `repr`
+        return True  # the text above is not shorter than the annotations, and a character has at most four bytes
     result = {**existing, key: value}
     return len("".join(map(str, (*result, *result.values()))).encode(errors="replace")) <= MAX_ANNOTATIONS_BYTES
 

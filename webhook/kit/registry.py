@@ -1,6 +1,6 @@
-"""Registries of rules and injections. The modules of their package are imported once, in the order of their names.
+"""Registries of rules and injections.
 
-Plug-ins declare entries in other packages. `webhook.plugins` must register them before they have an effect.
+A plug-in declares its entries in another package. These entries have no effect until `webhook.plugins` registers them.
 """
 
 import importlib
@@ -20,7 +20,7 @@ E = TypeVar("E", bound=Registered)
 
 
 class Registry(Mapping[str, E], Generic[E]):
-    """Entries sorted by id. The package's modules are imported on first use, and register entries by decorators."""
+    """Entries sorted by id. On first use, the package's modules are imported. Their decorators register the entries."""
 
     def __init__(self, package: str) -> None:
         self._package = package
@@ -28,8 +28,7 @@ class Registry(Mapping[str, E], Generic[E]):
         self._loaded = False
         self._offered: dict[Callable[..., Any], E] = {}
         self.unusable: set[str] = set()
-
-    """Ids of broken plug-ins. Policies may still contain these ids, without effect."""
+        """Ids of broken plug-ins. Policies may still contain these ids, without effect."""
 
     def add(self, entry: E) -> None:
         """RuntimeError if the id is taken."""

@@ -65,7 +65,7 @@ def _object_name(name: str) -> str:
 
 
 ObjectName = Annotated[str, AfterValidator(_object_name)]
-"""Empty for no object."""
+"""The name of an object; empty if there is no object."""
 
 
 def _name_in_label(name: str) -> str:
@@ -75,7 +75,7 @@ def _name_in_label(name: str) -> str:
 
 
 NameInLabel = Annotated[str, AfterValidator(_name_in_label)]
-"""The name of an object that is also a label value, like Kueue's queues; empty for no object."""
+"""The name of an object that is also a label value, like Kueue's queues; empty if there is no object."""
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:
@@ -99,7 +99,7 @@ def _qualified(resources: tuple[str, ...]) -> tuple[str, ...]:
 
 
 ResourceNames = Annotated[tuple[str, ...], AfterValidator(_qualified)]
-"""`*` matches any text."""
+"""Names of extended resources. In a name, `*` matches any text."""
 
 
 def _duration(value: object) -> object:
@@ -118,7 +118,7 @@ def _duration(value: object) -> object:
 
 
 DurationOrNone = Annotated[str | None, BeforeValidator(_duration)]
-"""None for no limit."""
+"""A duration; None means no limit."""
 
 
 _NUMBERS = (int, int | None)
@@ -127,8 +127,8 @@ _NUMBERS = (int, int | None)
 class Settings(BaseModel):
     """Base of all settings. Users write the fields in camelCase, and unknown fields are rejected.
 
-    Pydantic builds the validators on first use, because those of all rules take a tenth of a second. Defaults alone
-    (`model_construct`) do not need validators.
+    Pydantic builds the validators on first use, because building the validators of all rules takes a tenth of a second.
+    Defaults alone (`model_construct`) do not need validators.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, defer_build=True)
@@ -159,7 +159,7 @@ class WarningRuleSettings(RuleSettings):
 
 
 class RangeRuleSettings(RuleSettings):
-    """Settings of a rule with a minimum and a maximum. Each rule adds their meaning and defaults."""
+    """Settings of a rule with a minimum and a maximum. Each rule sets the defaults of both."""
 
     min: int
     max: int
@@ -178,14 +178,14 @@ class InjectionSettings(Settings):
     required: ActionField = Field(
         Action.OFF,
         description="The action for a job without the injected values, for example if another webhook removed them:"
-        " deny, warn, audit or off. Unless it is off, a job needs the values even if training.openshift.io/skip"
-        " names the injection. Owned jobs and copies do not need them if one of the policy's controllers creates"
-        " the job in a cluster with Kueue.",
+        " deny, warn, audit or off. With deny, warn or audit, a job needs the values even if"
+        " training.openshift.io/skip names the injection. In a cluster with Kueue, owned jobs and copies do not need"
+        " the values if one of the policy's controllers creates the job.",
     )
 
 
 class UncheckedRuleSettings(RuleSettings):
-    """Settings of a rule whose plug-in is broken. They have no effect."""
+    """Settings of a rule whose plug-in is broken. These settings have no effect."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -193,7 +193,7 @@ class UncheckedRuleSettings(RuleSettings):
 
 
 class UncheckedInjectionSettings(InjectionSettings):
-    """Settings of an injection whose plug-in is broken. They have no effect."""
+    """Settings of an injection whose plug-in is broken. These settings have no effect."""
 
     model_config = ConfigDict(extra="allow")
 

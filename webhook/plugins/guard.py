@@ -33,7 +33,7 @@ OnFailure = Callable[[BaseException], None]
 
 
 def rule(entry: Rule, plugin: str, on_failure: OnFailure) -> Rule:
-    """If the rule fails, it reports no violation, and the audit log shows the failure."""
+    """If the rule fails, the job is judged without it, and the audit log shows the failure."""
 
     @wraps(entry.check)
     def check(_: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:

@@ -55,7 +55,7 @@ class Plugin:
 
     name: str
     version: str = ""
-    """Empty if the package is not installed."""
+    """The version of the package; empty if it is not installed."""
     state: State = "not named"
     rules: tuple[str, ...] = ()
     """The ids of the active rules; for a plug-in that is not named, the ids of all its rules."""
@@ -89,7 +89,7 @@ _LOADED: Final[list[Plugin]] = []
 
 
 def normalised(name: str) -> str:
-    """See PEP 503."""
+    """The name of a package in the normal form of PEP 503."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
@@ -133,9 +133,7 @@ def problems() -> dict[str, str]:
 
 
 def _installed() -> Iterator[tuple[str, tuple[str, tuple["EntryPoint", ...]]]]:
-    """(name, (version, entry points)) of each plug-in package. If two packages have the same name, the first one
-    counts.
-    """
+    """(name, (version, entry points)) of each plug-in package. Of several packages with one name, the first is used."""
     from importlib import metadata  # noqa: PLC0415 - slow, and not needed without plug-ins
 
     seen = set()

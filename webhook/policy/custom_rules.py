@@ -123,7 +123,7 @@ def compiled(settings: CustomRule) -> Rule:
 
 
 def merged(below: list[dict[str, Any]], above: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A rule of `above` replaces a rule of `below` with the same id."""
+    """The rules of both lists. A rule of `above` replaces a rule of `below` with the same id."""
     return [*({rule["id"]: rule for rule in (*below, *above)}.values())]
 
 

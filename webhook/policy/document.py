@@ -65,7 +65,7 @@ TOO_EXPENSIVE = "takes too much processor time to read. Make it shorter"
 
 @dataclass(frozen=True, slots=True)
 class PolicyFault:
-    """A mistake in the document. `field` is empty for the document itself, lines start at 1."""
+    """A mistake in the document. `field` is empty for the document itself. Lines start at 1."""
 
     field: str
     reason: str
@@ -144,8 +144,8 @@ class PolicyDocument(Settings):
     )
     injection_warnings: InjectionWarnings = Field(
         "one-line",
-        description="How warnings report the injections into a job: one-line in one warning, each in one warning per"
-        " injection, none not at all."
+        description="The warnings about the injections into a job: one-line for one warning about all of them, each for"
+        " one warning per injection, none for no warning."
         " Failed requests for an injection are always reported.",
     )
     ssh_keys: SshKeys = Field(
@@ -164,7 +164,7 @@ class PolicyDocument(Settings):
 
     @cached_property
     def selector(self) -> Selector | None:
-        """None for all namespaces."""
+        """The label selector; None selects all namespaces."""
         return None if self.namespaces is None else Selector.parse(self.namespaces)
 
     def settings_of_rule(self, rule_id: str) -> RuleSettings:
@@ -245,13 +245,13 @@ def _section(name: str, entries: Mapping[str, type[Settings]], description: str,
 
 
 def _names_of(entries: Iterable[str], description: str) -> Any:
-    """A list of these names. The type gives a wrong name a position and lets editors complete names."""
+    """A list of these names. With this type, the fault of a wrong name has a position, and editors complete names."""
     name: Any = Literal.__getitem__(tuple(entries))
     return (tuple.__class_getitem__((name, ...)) | None, Field(None, description=description))
 
 
 def _exemptions(rules: Iterable[str]) -> Any:
-    """A list of exemptions. The type of `rules` gives a wrong rule name a position."""
+    """A list of exemptions. With the type of `rules`, the fault of a wrong rule name has a position."""
     built_in: Any = Literal.__getitem__((EVERY_RULE, PREFIX, *rules))
     rule = Annotated[built_in, WrapValidator(lambda value, check: value if is_custom_id(value) else check(value))]
     fields: dict[str, Any] = {"rules": (tuple.__class_getitem__((rule, ...)), Exemption.model_fields["rules"])}

@@ -37,8 +37,8 @@ class Exemption(Settings):
 
     rules: tuple[str, ...] = Field(
         min_length=1,
-        description="Ids of rules, for example gpus. custom/ID is one custom rule, custom all custom rules,"
-        ' "*" all rules.',
+        description="Ids of rules, for example gpus. custom/ID means one custom rule, custom means all custom rules,"
+        ' and "*" means all rules.',
     )
     namespaces: tuple[str, ...] = Field((), description="Names of namespaces; empty for all that the document covers.")
     users: tuple[str, ...] = Field((), description="User names, as the API server sees them.")

@@ -31,10 +31,10 @@ _NO_MAPPING: Final = frozenset({"model_type", "model_attributes_type", "dict_typ
 def first(
     error: ValidationError, model: type[BaseModel], most: int | None = None
 ) -> tuple[list[tuple[Location, str]], int]:
-    """(location, reason) of the first `most` faults, and the number of the others.
+    """(location, reason) of the first `most` faults, and the number of the other faults.
 
-    A mistake with several consequences is one fault.
-    A document may have tens of thousands of faults, and each message takes a fraction of a millisecond.
+    A mistake with several consequences is one fault. `most` saves time: a document may have tens of thousands of
+    faults, and each message takes a fraction of a millisecond.
     """
     faults = error.errors(include_url=False)
     broken = {fault["loc"][:end] for fault in faults for end in range(len(fault["loc"]))}
@@ -57,7 +57,7 @@ def first(
 
 
 def _left_out(faults: Iterable[Any], model: type[BaseModel]) -> Iterator[tuple[Location, Location]]:
-    """(setting, section) for each setting that is next to its empty section, because it is indented too little."""
+    """(setting, section) for each setting that is indented too little, so that it is next to its section, not in it."""
     empty = [fault["loc"] for fault in faults if fault["type"] in _NO_MAPPING and fault["input"] is None]
     beside: dict[Location, list[tuple[Location, Collection[str]]]] = {}
     for owner in empty:
@@ -211,7 +211,7 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def _fields(annotation: Any) -> dict[str, FieldInfo]:
-    """By their YAML names."""
+    """The fields of the model in `annotation`, by their names in YAML."""
     model = _model_in(annotation)
     return {field.alias or name: field for name, field in model.model_fields.items()} if model else {}
 

@@ -72,7 +72,7 @@ class Policy:
         return self._by_rule[rule_id][1] if rule_id in self._by_rule else Action.OFF
 
     def settings(self, rule_id: str) -> RuleSettings | None:
-        """None if the rule is off."""
+        """The settings of the rule; None if the rule is off."""
         return self._by_rule[rule_id][0] if rule_id in self._by_rule else None
 
     @cached_property
@@ -89,7 +89,7 @@ def policy_model() -> type[PolicyDocument]:
 
 
 def load_policy(text: str | bytes | None) -> Policy:
-    """The policy for a namespace that every document in `text` selects; the defaults for None.
+    """The policy for a namespace that every document in `text` selects. If `text` is None, the defaults.
 
     PolicyError if a document is broken.
     """
@@ -97,7 +97,7 @@ def load_policy(text: str | bytes | None) -> Policy:
 
 
 def load_policies(text: str | bytes | None, name: str = "") -> "PolicySet":
-    """The policies in `text`; none for None. PolicyError if a document is broken."""
+    """The policies in `text`, or no policies if `text` is None. PolicyError if a document is broken."""
     return PolicySet(() if text is None else store.load_file(name, text, policy_model()))
 
 
@@ -132,7 +132,8 @@ class PolicySet:
         self._policies: dict[tuple[int, ...], Policy] = {}
         self._merged: dict[tuple[int, ...], Effective] = {}
         self.left_out: dict[str, str] = {}
-        """The documents that were left out because they contradict others in some namespace, and why."""
+        """The documents that were left out because they contradict other documents in some namespace, and the reasons.
+        """
 
     def for_namespace(self, namespace: Namespace | Answer) -> Policy:
         """The policy of a namespace.

@@ -1,8 +1,8 @@
 """Merges the policy documents of a namespace into one document, and records the source of every value.
 
 The defaults come first, then the documents that select the namespace, by ascending priority and then by name. A later
-value replaces an earlier one; a list or a mapping of labels is one value. Exemptions, custom rules and params are
-combined. If two custom rules or params have the same name, the later one is used.
+value of a setting replaces an earlier value. It replaces a list or a mapping of labels as a whole. Exemptions, custom
+rules and params are combined. If two custom rules or params have the same name, the later one is used.
 """
 
 from collections import defaultdict
@@ -62,7 +62,7 @@ class Effective(msgspec.Struct, frozen=True):
 
 
 def in_order(layers: Iterable[Layer]) -> list[Layer]:
-    """By ascending priority, then by name."""
+    """The layers by ascending priority, then by name."""
     return sorted(layers, key=lambda layer: (layer.document.priority, layer.name))
 
 

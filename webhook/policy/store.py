@@ -1,7 +1,7 @@
 """Turns policy ConfigMaps into layers. If a document is broken, its last good text is used.
 
 Each version of the service stores its own copy of the last good texts, because an older version cannot read settings of
-a newer one. A replica of the older version uses the copy of its own version when it restarts.
+a newer version. A replica that restarts reads the copy of its own version.
 """
 
 import re
@@ -63,7 +63,7 @@ def load(
 ) -> Loaded:
     """Loads every ConfigMap. If a text is broken, the last good text in `remembered` is used. Never raises.
 
-    `reader` replaces `read`.
+    A `reader` is used in place of `read`.
     """
     reader = reader or read
     layers: list[Layer] = []
@@ -150,7 +150,7 @@ def misplaced(data: Mapping[str, object]) -> str:
 
 
 def read_from(data: Mapping[str, object], model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
-    """PolicyError with at most `most` faults."""
+    """The policy document in the data of a ConfigMap; PolicyError with at most `most` faults."""
     text = data.get(KEY)
     if KEY not in data and (near := misplaced(data) or closest_name(KEY, data)):
         raise PolicyError(PolicyFault("", f"{MISSING}; rename the key {near}"))

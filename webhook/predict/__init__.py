@@ -1,6 +1,7 @@
 """Predictions: what Kubernetes, Kueue and the operator would do with a job after its admission.
 
-Each module follows the source of the real component and names that source. `tests/conformance` compares the results of
-both. All modules are pure: facts about the cluster come from the context, and an unknown fact counts in the job's
-favour. The caller decides if a prediction denies the job, becomes a warning or is ignored.
+Each module follows the source code of the real component and names the source file. `tests/conformance` compares the
+predictions with the results of the real components. All modules are pure: facts about the cluster come from the
+context. An unknown fact counts in the job's favour. The caller decides if a prediction denies the job, becomes a
+warning or is ignored.
 """

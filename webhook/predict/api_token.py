@@ -9,7 +9,10 @@ from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 
 
 def gets_token(pod: PodSpec | None, view: ClusterView, namespace: str) -> bool | Unknown:
-    """The pod's field overrides its ServiceAccount's field. UNKNOWN is truthy, so callers assume a token."""
+    """Whether the pod gets a token. A value in the pod's spec overrides the value in its ServiceAccount.
+
+    UNKNOWN is truthy, so callers assume a token.
+    """
     if pod is not None and pod.automount_service_account_token is not None:
         return pod.automount_service_account_token
     name = (pod and (pod.service_account_name or pod.service_account)) or "default"

@@ -20,7 +20,7 @@ FIELD: Final = "activeDeadlineSeconds"
 
 
 class Deadline(msgspec.Struct, frozen=True):
-    """`started` is in seconds since 1970."""
+    """A time limit of a job. `started` is in seconds since 1970."""
 
     seconds: int
     started: float

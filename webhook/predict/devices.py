@@ -30,7 +30,7 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView
 from webhook.kit.context import Context
 
 _CLAIM_COUNT: Final = "count/resourceclaims.resource.k8s.io"
-# A quota counts the maximum of a claim for "all devices of a node" (`AllocationResultsMaxSize`).
+# The number that a quota counts for a claim of all devices of a node (`AllocationResultsMaxSize`).
 _MOST_DEVICES: Final = 32
 _SPECIAL: Final = re.compile(r"([*?\[])")
 
@@ -47,7 +47,7 @@ class Devices(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def exact(self) -> int:
-        """0 if the number is uncertain."""
+        """The number of accelerators; 0 if it is uncertain."""
         return self.least if self.least == self.most else 0
 
 
@@ -298,7 +298,7 @@ def _bounds(choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context) -> tu
 
 
 def _is_accelerator(device_class: str, patterns: tuple[str, ...], ctx: Context) -> bool | None:
-    """None if only the DeviceClass could show this, and the DeviceClass cannot be read."""
+    """Whether the class is for accelerators; None if only the DeviceClass could show this and it cannot be read."""
     if accelerators.is_accelerator(accelerators.DEVICE_CLASS + device_class, patterns):
         return True
     stored = ctx.view.get(DEVICE_CLASSES, device_class)

@@ -1,7 +1,7 @@
 """The registries from which OpenShift nodes pull an image, according to the cluster's mirror sets.
 
-Nodes use the longest source that contains the image. Digest mirror sets apply only to digests, tag mirror sets only to
-tags.
+If several sources contain the image, nodes use the longest source. Digest mirror sets apply only to references by
+digest. Tag mirror sets apply only to references by tag.
 https://github.com/containers/image/blob/v5.36.2/docs/containers-registries.conf.5.md
 """
 
@@ -25,7 +25,7 @@ class TagSource(Enum):
 
 
 def any_digests(view: ClusterView) -> bool:
-    """Whether there are digest mirror sets. False also if it is unknown."""
+    """Whether there are digest mirror sets. Also False if this is unknown."""
     sets = view.all(IMAGE_DIGEST_MIRROR_SETS)
     return sets is not UNKNOWN and bool(sets)
 

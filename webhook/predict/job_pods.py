@@ -25,7 +25,7 @@ class _Additions(msgspec.Struct, frozen=True):
     defaults: Defaults
     overhead: Amounts | None
     complete: bool
-    """False if the cluster may add more."""
+    """False if the cluster may add further amounts that are unknown."""
 
 
 class JobPods(msgspec.Struct, frozen=True, dict=True):
@@ -39,7 +39,7 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def resources(self) -> PodResources:
-        """The resources that the API server will store; for `disputed` ones, the minimum that the pods may get."""
+        """The amounts that the API server will store; for resources in `disputed`, the minimum that pods may get."""
         filled_in, overhead = self.additions.defaults, self.additions.overhead
         resources = self._written.with_defaults(requests=filled_in.requests, limits=filled_in.limits)
         return resources if overhead is None else resources.with_overhead(overhead)
@@ -72,12 +72,12 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def requests(self) -> dict[str, Quantity]:
-        """For one pod, including overhead."""
+        """The requests of one pod, including overhead."""
         return pod_resources.requests(self.resources)
 
     @cached_property
     def limits(self) -> dict[str, Quantity]:
-        """For one pod, including overhead."""
+        """The limits of one pod, including overhead."""
         return pod_resources.limits(self.resources)
 
     @cached_property

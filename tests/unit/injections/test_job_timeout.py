@@ -90,7 +90,7 @@ def test_notify_only_job_gets_the_maximum_as_its_limit(timeout, rule, seconds):
     decision = hold(annotated(action="notify-only", **timeout), with_rule(rule))
     run_policy = decision.document["spec"].get("runPolicy", {})
     assert run_policy.get("activeDeadlineSeconds") == seconds
-    note = f"notify-only: the job is ended and fails after {seconds} s all the same, the most that it may take"
+    note = f"notify-only: the job is ended and fails after {seconds} s, the longest time that is allowed"
     assert (note in decision.told.get("job-timeout", [])) is (seconds is not None)
     assert len(f"job-timeout: {note}") <= 120
 

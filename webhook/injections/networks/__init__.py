@@ -10,9 +10,9 @@ network that the user lists is not added again.
 
 If a network's definition names a device, the first container requests the device, once for each attachment that uses
 it, including the user's attachments. If a container already requests the device, nothing is added. Network Resources
-Injector adds the same requests to the pods, but only after Kueue and the quotas have charged the job: too many jobs
-would be admitted, and their pods would wait for devices. Leave the option `--honor-resources` of Network Resources
-Injector off, because it would add the device a second time.
+Injector adds the same requests to the pods, but only after Kueue and the quotas have charged the job. Without this
+injection too many jobs would be admitted, and their pods would wait for devices. Leave the option `--honor-resources`
+of Network Resources Injector off, because it would add the device a second time.
 
 A network that does not exist is left out, because Network Resources Injector rejects every pod that names it. A network
 is also left out if its existence is unknown, if its interface is in use, or if the job could not get its device: the

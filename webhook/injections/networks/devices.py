@@ -46,7 +46,7 @@ def add_requests(role: str, amounts: Amounts, patch: PatchBuilder) -> None:
 
 
 def obstacle(amounts_by_role: Mapping[str, Amounts], resources: set[str], ctx: Context, patch: PatchBuilder) -> str:
-    """The reason why the job, with these amounts, would be rejected or wait for ever; empty for none.
+    """The reason why the job, with these amounts, would be rejected or wait for ever; empty if there is none.
 
     Only quotas of `resources` are evaluated.
     """

@@ -5,9 +5,9 @@ A job requests devices with the annotation `training.openshift.io/rdma: "true"`,
 Launcher with `runLauncherAsWorker`, gets
 
 - devices, as request and limit: the policy's `resource`, else the only RDMA device of the nodes that could hold the
-  pods. The policy may set the number per GPU or per pod. Without it, the pod gets the same share of a node's devices as
-  of the node's GPUs. If networks name devices (`k8s.v1.cni.cncf.io/resourceName`), the pod gets one device for each
-  attachment instead;
+  pods. The policy may set the number of devices per GPU or per pod. If the policy sets no number, the pod gets the same
+  share of a node's devices as of the node's GPUs. If networks name devices (`k8s.v1.cni.cncf.io/resourceName`), the pod
+  gets one device for each attachment instead;
 - huge pages, for a device that needs them, if every node with the device has enough;
 - the policy's `networks`, as in the injection `networks`.
 
@@ -16,7 +16,7 @@ The launcher gets the policy's `environment`, if mpirun passes it on to the rank
 A pod that already requests an RDMA device stays unchanged. In the following cases nothing is injected, and a warning
 gives the reason:
 
-- a network does not exist or is unknown;
+- a network does not exist, or it is unknown whether the network exists;
 - the device or the number cannot be determined;
 - the pods are for Windows;
 - the quota of the job's ClusterQueue does not cover the device or is too small. For a job without a queue, the

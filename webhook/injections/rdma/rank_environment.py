@@ -1,7 +1,7 @@
 """Environment variables for the ranks.
 
-They are set on the launcher's first container, and mpirun passes them on to the ranks. Variables of a worker do not
-reach its ranks, because sshd gives them a new environment.
+The variables are set on the launcher's first container, and mpirun passes them on to the ranks. A variable of a
+worker's container does not reach the ranks, because sshd starts them with a new environment.
 """
 
 import re
@@ -22,7 +22,8 @@ FAMILIES: Final = (
 )
 """Prefixes of the variables that a policy may set.
 
-They must not match a variable that every program reads, such as LD_PRELOAD: an update restores each matching variable.
+A prefix must not match a variable that every program reads, such as LD_PRELOAD: an update of a job restores each
+matching variable of the stored job.
 """
 _NAME: Final = re.compile(rf"(?:{'|'.join(FAMILIES)})[A-Za-z0-9_]+")
 # Open MPI 4 fails if this variable is set and mpirun has `-x`.

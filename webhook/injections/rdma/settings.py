@@ -45,7 +45,8 @@ class Settings(InjectionSettings):
         DEFAULT_ACCELERATORS, description="Names of the resources that are accelerators; * matches any text."
     )
     hugepages: dict[str, Annotated[str, AfterValidator(_pages)]] = Field(
-        {"vpc.amazonaws.com/efa": "5120Mi"}, description="Huge pages of 2 MiB to request with a device, by its name."
+        {"vpc.amazonaws.com/efa": "5120Mi"},
+        description="Huge pages of 2 MiB to request with a device, by the device's name.",
     )
     networks: NetworkNames = Field((), description="The networks, each as namespace/name@interface.")
     environment: Variables = Field(

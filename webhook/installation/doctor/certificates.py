@@ -34,7 +34,7 @@ class Certificates:
     """SELF_MANAGED (the CA is in `secret`), FILES (`secret` is mounted), or empty if unknown."""
     namespace: str = ""
     secret: str = ""
-    """Empty if no Secret is used."""
+    """The name of the Secret; empty if no Secret is used."""
     data: Mapping[str, bytes] | Unread | None = None
     """The Secret's data; None if the Secret does not exist."""
     bundles: Sequence[Bundle] | Unread = ()
@@ -53,7 +53,7 @@ class Certificates:
 
     @property
     def stored(self) -> Chain:
-        """The certificate in the mounted Secret. Replicas serve a new certificate after one or two minutes."""
+        """The certificate in the mounted Secret. Replicas serve a changed certificate after one or two minutes."""
         try:
             return load_certificates((self.data or {})["tls.crt"]) if isinstance(self.data, Mapping) else ()
         except (KeyError, CertificateError):
@@ -73,7 +73,7 @@ class Certificates:
 
 
 def source(deployment: object, options: Mapping[str, str], ca_secret: str) -> tuple[str, str]:
-    """(source, name of the Secret), from the Deployment's options. Without a Deployment, those in the manifests."""
+    """(source, name of the Secret), from the Deployment's options. Without a Deployment, the manifests' values."""
     if name := ca_secret or options.get("--ca-secret", ""):
         return SELF_MANAGED, name
     if isinstance(deployment, Mapping) and "--tls-cert" in options:
@@ -153,7 +153,7 @@ async def _data(store: CertificateStore) -> Mapping[str, bytes] | None:
 
 
 def _settings(options: Mapping[str, str]) -> RotationSettings:
-    """The defaults if the options are invalid, because no replica starts with invalid options."""
+    """The times in the options. If they are invalid, no replica starts, and the defaults are returned."""
     times = {"--ca-lifetime": "365d", "--leaf-lifetime": "14d", "--ca-grace": "2m"}
     try:
         return rotation(*(timedelta(seconds=duration.parse(options.get(name, time))) for name, time in times.items()))

@@ -9,7 +9,7 @@ class Severity(StrEnum):
     UNKNOWN = "unknown"
     """The check could not be done, for example because of missing rights."""
     WARNING = "warning"
-    """The installation works, but not as intended, or not for long."""
+    """The installation does not work as intended, or will soon stop working."""
     PROBLEM = "problem"
     """Jobs are rejected or not checked, now or soon."""
 
@@ -28,7 +28,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisKind:
-    """The module of a check defines the kinds of its diagnoses as constants."""
+    """Makes diagnoses of one id and severity. Each kind is a constant in the module of its check."""
 
     id: str
     severity: Severity

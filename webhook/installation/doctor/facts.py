@@ -21,7 +21,8 @@ AGAIN: Final = "kubectl apply -k manifests/overlays/mine (your overlay)"
 KUEUE_HOOK: Final = "mmpijob.kb.io"
 """Kueue's hook that suspends MPIJobs with a queue. The name of its configuration varies."""
 KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
-"""The name of this configuration in Kueue's manifests. The service may read only the configuration with this name."""
+"""In Kueue's manifests, the name of the configuration with KUEUE_HOOK. The service may read no configuration of Kueue
+with another name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,7 @@ class Location:
     namespace: str = PROGRAM
     service: str = PROGRAM
     kueue_namespace: str = KUEUE_NAMESPACE
-    """Empty to read the namespace from the Deployment."""
+    """Kueue's namespace. If this is empty, the namespace is read from the options of the Deployment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Policies:
     unlabelled: Sequence[str] = ()
     """ConfigMaps in the service's namespace that contain a policy but lack the label."""
     misplaced: Mapping[str, str] = field(default_factory=dict)
-    """ConfigMaps in the service's namespace that contain a policy under a wrong key: the key, by name."""
+    """ConfigMaps in the service's namespace that contain a policy under a wrong key: the name and the wrong key."""
     elsewhere: Sequence[tuple[str, str]] | Unread = ()
     """(namespace, name) of ConfigMaps with the label in other namespaces."""
     gangs: Mapping[str, str] = field(default_factory=dict)
@@ -59,7 +60,7 @@ class UnknownNames:
     """A job whose annotations name unknown rules or injections."""
 
     job: str
-    """NAMESPACE/NAME"""
+    """The job as NAMESPACE/NAME."""
     annotation: str
     unknown: Sequence[str]
 
@@ -75,7 +76,7 @@ class Facts:
     """None if the API server's answers have no date."""
     version: KubernetesObject | Unread
     mutating: Sequence[KubernetesObject] | Unread
-    """Complete for the whole cluster, like `validating` and `deployments`."""
+    """All configurations of the cluster. `validating` and `deployments` are complete too."""
     validating: Sequence[KubernetesObject] | Unread
     service: KubernetesObject | Unread | None
     endpoints: Sequence[Address] | Unread
@@ -124,7 +125,7 @@ class Facts:
 
 
 def configuration(configurations: Sequence[KubernetesObject]) -> KubernetesObject | None:
-    """The service's webhook configuration: the configuration with its name, else one that has its hooks."""
+    """The service's webhook configuration: the one named `registration.NAME`, else one with a hook of this service."""
 
     def has_our_hooks(stored: KubernetesObject) -> bool:
         return any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(stored))

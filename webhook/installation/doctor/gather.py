@@ -1,4 +1,4 @@
-"""Reads a cluster for the checks. Access reviews and dry runs store no objects."""
+"""Reads a cluster for the checks. It also sends access reviews and a dry run, which store no objects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ APPS: Final = "/apis/apps/v1"
 # The value of the operator's option --gang-scheduling for Volcano.
 VOLCANO: Final = "volcano"
 SELECTOR: Final = f"app.kubernetes.io/name={PROGRAM}"
-# The job of the probe, which shows whether the hooks answer. No rule rejects it.
+# The probe creates this job as a dry run, to see whether the hooks answer. No rule rejects the job.
 JOB: Final = {
     "apiVersion": mpijob.API_VERSION,
     "kind": "MPIJob",
@@ -46,7 +46,7 @@ JOB: Final = {
     },
 }
 
-# By annotation.
+# The valid ids in each annotation.
 _VALID_IDS: Final = {
     EXEMPT: frozenset([*rules.REGISTRY, REQUIRED_INJECTION, EVERY_RULE, PREFIX]),
     annotations.SKIP: frozenset(injections.REGISTRY),
@@ -58,8 +58,8 @@ async def gather(
 ) -> facts.Facts:
     """Reads everything; ClusterError if the API server cannot be used.
 
-    `address` is that of a replica, and replaces the endpoints of the Service. `probe` is the namespace of a job that is
-    created as a dry run.
+    `address` is the address of a replica, and replaces the endpoints of the Service. `probe` is the namespace of the
+    job that is created as a dry run; empty for no probe.
     """
     version = await api.request("GET", "/version")
     clock, now = api.server_time, datetime.now(UTC)
@@ -88,7 +88,7 @@ async def gather(
 async def read_certificates(
     api: Client, location: facts.Location, *, ca_secret: str, address: Address | None
 ) -> Certificates:
-    """ClusterError if the API server cannot be used."""
+    """Reads only the certificates; ClusterError if the API server cannot be used."""
     await api.request("GET", "/version")
     result: Certificates = (await _service_state(api, location, ca_secret, address))["certificates"]
     return result
@@ -173,7 +173,7 @@ async def _policies(api: Client, namespace: str) -> facts.Policies:
 
 
 def _gang_scheduling(document: PolicyDocument) -> str:
-    """The value of the operator's option that a policy assumes; empty if it assumes none."""
+    """The value of the operator's option --gang-scheduling that a policy assumes; empty if it assumes none."""
     queue, gang = (document.settings_of_rule(rule) for rule in ("volcano-queue", "gang"))
     if document.injects("volcano-queue") or (
         queue.action is not Action.OFF and getattr(queue, "gang_scheduling", False)
@@ -203,7 +203,7 @@ def _within(namespace: str) -> str:
 
 
 async def _unknown_names(api: Client) -> list[facts.UnknownNames]:
-    """Empty if the cluster has no MPIJobs."""
+    """The unknown names in annotations of all jobs; empty if the cluster does not serve MPIJobs."""
     try:
         jobs = await listed(api, f"/apis/{mpijob.API_VERSION}/mpijobs", metadata_only=True)
     except ApiError as error:

@@ -38,7 +38,7 @@ def purposes(location: Location, *, ca_secret: str, options: Container[str]) -> 
 
 
 def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) -> tuple[Purpose, ...]:
-    """The rights except those for the objects that rules read."""
+    """All rights that the service needs, except the rights to read objects for the rules."""
     place = location.namespace
     purposes_needed = [
         Purpose(

@@ -36,7 +36,7 @@ IS_OVER: Final = "TimeLimitReached"
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """All replicas derive the same `key`."""
+    """The content of an Event. All replicas derive the same `key`."""
 
     key: str
     reason: str
@@ -44,12 +44,12 @@ class Notice:
 
 
 def due(job: JobLife, launcher: Launcher | None, now: float) -> list[Notice]:
-    """Includes notices that are already written."""
+    """The notices that are due at `now`, including notices that are already written."""
     return [notice for notice, since, until in _notices(job, launcher) if since <= now < until]
 
 
 def next_due(job: JobLife, launcher: Launcher | None, now: float) -> float | None:
-    """Seconds until the next notice; None if no notice follows unless the job changes."""
+    """Seconds until the next notice; None if no notice follows as long as the job stays the same."""
     return min((since - now for _, since, _ in _notices(job, launcher) if since > now), default=None)
 
 
@@ -100,7 +100,7 @@ NAME: Final = "deadline-events"
 WRITTEN: Final = "told"
 EXISTED: Final = "known"
 OUTCOMES: Final = (WRITTEN, EXISTED)
-"""Label values of the metric. `known`: a different replica wrote the Event, or this replica before a restart."""
+"""Label values of the metric. `known`: another replica wrote the Event, or this replica wrote it before a restart."""
 
 # Seconds. Longer waits would miss an adjustment of the API server's clock.
 LONGEST_WAIT: Final = 300.0
@@ -109,7 +109,7 @@ UNKNOWN_WAIT: Final = 30.0
 
 @dataclass(eq=False)
 class DeadlineEvents:
-    """`now` is the clock of the API server."""
+    """The controller that writes the Events. `now` is the clock of the API server."""
 
     api: PacedClient
     lives: Watch[ByNamespace, JobLife]

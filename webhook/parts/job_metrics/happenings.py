@@ -1,7 +1,7 @@
 """Counts the state changes of jobs, and the current jobs with their accelerators.
 
 Every replica counts every job, so queries take the maximum of the replicas. A replica ignores changes before its first
-list of all jobs: the other replicas have counted them.
+list of all jobs: the other replicas have counted these changes.
 """
 
 from collections import Counter
@@ -29,21 +29,21 @@ class Counted(NamedTuple):
     metric: str
     namespace: str
     seconds: float | None = None
-    """None for a counter."""
+    """The observed value; None for a counter."""
     reason: tuple[str, ...] = ()
-    """Empty if the job has not failed."""
+    """The reason why the job failed; empty if it has not failed."""
 
 
 class Changes:
     """Derives increments and observations from two states of a job."""
 
     def __init__(self, jobs: Iterable[JobLife] = ()) -> None:
-        """Past changes of `jobs` are not counted."""
+        """`jobs` are the existing jobs. Their past changes are not counted."""
         # uids of jobs whose first wait in a queue is over
         self._ran = {job.uid for job in jobs if job.phase is not Phase.QUEUED or (job.suspended and job.started)}
 
     def of(self, old: JobLife | None, new: JobLife | None) -> list[Counted]:
-        """`old` or `new` is None if the job does not exist."""
+        """`old` is None for a new job, and `new` is None for a deleted job."""
         if old is not None and (new is None or new.uid != old.uid):
             self._ran.discard(old.uid)
             old = None
@@ -70,7 +70,7 @@ def standing(
     *,
     namespaces: Labels,
 ) -> Counter[tuple[str, ...]]:
-    """The numbers of jobs and accelerators by metric and labels, without jobs that have ended or are being deleted."""
+    """The numbers of jobs and accelerators by metric and labels. Ended jobs and jobs being deleted are not counted."""
     counts = Counter[tuple[str, ...]]()
     of_users = Counter[tuple[str, str, str]]()
     for job in jobs:

@@ -56,12 +56,13 @@ JOB_METRICS: Final = (
     ),
     _counter(
         "namespace_reviews_total{namespace, decision}",
-        "Reviews of created or changed MPIJobs by decision: allowed or denied; without dry runs. Only this replica's: "
-        "take the sum.",
+        "Reviews of created or changed MPIJobs by decision: allowed or denied; without dry runs. Each replica counts "
+        "its own reviews: take the sum.",
     ),
     _counter(
         "namespace_rule_results_total{namespace, rule, action}",
-        "Violations by rule and action: deny, warn or audit; without dry runs. Only this replica's: take the sum.",
+        "Violations by rule and action: deny, warn or audit; without dry runs. Each replica counts the violations in "
+        "its own reviews: take the sum.",
     ),
 )
 """Exposed at `/metrics/jobs` with --job-metrics or --deadline-events."""

@@ -65,7 +65,7 @@ class JobTelemetry:
                 self._metrics.observe(change.metric, change.seconds, namespace)
 
     def decided(self, namespace: str, decision: Decision) -> None:
-        """Namespaces that do not exist share one label, because a client may send any text as namespace."""
+        """Counts a decision. Namespaces that do not exist share one label: a client may send any text as namespace."""
         if decision.skipped:
             return
         existing = self._view.get(NAMESPACES, namespace)

@@ -1,6 +1,6 @@
 """A NetworkPolicy for every job, with the posture from the policy or from the job's annotation.
 
-`job_policy` computes the object, and `upkeep` creates and restores the objects. The rule `network_policy` has the
+`job_policy` computes the object, and `upkeep` creates and restores the objects. The rule `network-policy` has the
 settings, and explains which traffic no NetworkPolicy filters.
 """
 

@@ -1,9 +1,9 @@
 """The NetworkPolicy of a job.
 
-If a property of the cluster is unknown, a rule allows more rather than less. Rules have the ports of pods, not of
-Services, because egress is checked after a Service's address has been translated. Rules for DNS and the API server
-select no pods, because both may run outside pods. All pods of a job may connect to each other: beyond 64 hosts Open MPI
-starts daemons from worker to worker.
+If a property of the cluster is unknown, the NetworkPolicy allows more rather than less. Its rules have the ports of
+pods, not of Services, because egress is checked after a Service's address has been translated. Its rules for DNS and
+the API server select no pods, because DNS and the API server may run outside pods. All pods of a job may connect to
+each other: with more than 64 hosts Open MPI starts daemons from worker to worker.
 """
 
 from collections.abc import Iterable, Sequence
@@ -114,7 +114,7 @@ def _openings(direction: str, openings: Iterable[Peers]) -> list[Rule]:
 
 
 def _rule(direction: str, peers: Sequence[Any], ports: Sequence[Any]) -> Rule:
-    """Without peers the rule applies to all peers, without ports to all ports."""
+    """A rule without peers applies to all peers. A rule without ports applies to all ports."""
     return {key: items for key, items in ((direction, peers), ("ports", ports)) if items}
 
 

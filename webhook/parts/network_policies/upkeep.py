@@ -1,8 +1,9 @@
 """Maintains the NetworkPolicy of every job.
 
 Each job is checked every few minutes, and after a change of the job, its NetworkPolicy, its namespace, a policy, or the
-token of a ServiceAccount. Before a write the job is read from the API server, because it may be deleted or replaced.
-Changes by other users are overwritten, because the administrator decides about NetworkPolicies.
+token of a ServiceAccount. Before a write the job is read from the API server, because the cached job may have been
+deleted or replaced. If a user changes the NetworkPolicy, the change is overwritten, because the administrator decides
+about NetworkPolicies.
 """
 
 import random
@@ -28,8 +29,8 @@ from webhook.parts.network_policies.job_policy import NETWORK_POLICY_KIND, is_fi
 from webhook.policy.document import PolicyDocument
 from webhook.rules.network_policy import Posture, Settings, posture
 
-# Checks of all jobs are spread over the time that this number of API calls per job takes. A check needs fewer calls, so
-# new jobs do not wait.
+# The checks of all jobs are spread over the time in which the controller could make this number of API calls per job. A
+# check makes fewer calls. Therefore the controller has time for new jobs in between.
 CALLS_PER_JOB: Final = 3
 
 NETWORK_POLICIES: Final = NETWORK_POLICY_KIND.watched()
@@ -64,7 +65,7 @@ class NetworkPolicies(OwnedObjects):
         self.view.on_change(SERVICE_ACCOUNTS, self._account_changed)
 
     def _look_at(self, jobs: Mapping[ByNamespace, MPIJobRecord] | Answer) -> None:
-        """Checks jobs without a NetworkPolicy at once, and the others spread over time."""
+        """Checks jobs without a NetworkPolicy at once. The checks of the other jobs are spread over time."""
         if isinstance(jobs, Answer):
             return
         span = CALLS_PER_JOB * len(jobs) / MAX_CALLS_PER_SECOND

@@ -138,7 +138,7 @@ class _Shown(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defau
     spec: Document = {}
     """Fields that only v2beta1 has."""
     as_it_is: bool = False
-    """Whether the client got the v2beta1 spec "as it is". Only the fields in this annotation's `spec` are left out."""
+    """Whether the client got the v2beta1 spec "as it is", without the fields that are in `spec` above."""
 
 
 class _Written(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="camel"):
@@ -201,7 +201,7 @@ def _from_older(document: Document, too_large: str) -> Document:
 def _of_shown(spec: Any, shown: _Shown, written: _Written | None) -> Document | None:
     """The v2beta1 spec of a job that the client got "as it is".
 
-    None for other jobs, and if the client has changed fields that only older versions have.
+    None for other jobs. Also None if the client has changed fields that only older versions have.
     """
     if not isinstance(spec, dict) or not shown.as_it_is or _own(spec) != _own(written.spec if written else None):
         return None
@@ -248,7 +248,7 @@ def _without_new(spec: Document) -> Document:
 
 
 def _shows(version: str, new: Document, written: _Written | None, spec: Any, *, as_it_is: bool) -> bool:
-    """Whether a client of the version would get this older spec for the job."""
+    """Whether a client of `version` would get the older spec `spec` for the v2beta1 spec `new`."""
     if written is None and spec != _without_new(new):
         return False  # saves a conversion: the client would get a different spec
     older, shown = _older(version, new, written)
@@ -260,7 +260,7 @@ def _own(spec: Any) -> Document:
 
 
 def _plain(value: Any) -> Any:
-    """A value too large for an annotation stays undecoded, since no annotation can equal it."""
+    """The decoded value. A value too large for an annotation stays undecoded, because no annotation can contain it."""
     if isinstance(value, msgspec.Raw) and len(memoryview(value)) <= MAX_ANNOTATIONS_BYTES:
         return untyped.decode(value)
     return value
@@ -297,7 +297,7 @@ def _converted(version: str, spec: Any, *, stored: bool) -> Document:
 
 
 def _is_stored(document: Document) -> bool:
-    """Whether the API server has read the object from etcd: it then has a uid and no resourceVersion."""
+    """Whether the API server has read the object from etcd. Such an object has a uid and no resourceVersion."""
     metadata = document["metadata"]
     return bool(metadata.get("uid")) and not metadata.get("resourceVersion")
 

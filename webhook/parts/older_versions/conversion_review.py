@@ -1,4 +1,4 @@
-"""ConversionReviews, with which the API server asks for objects in a different version.
+"""ConversionReviews. The API server sends one to get objects in a different version.
 
 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion
 """

@@ -30,7 +30,10 @@ class Options:
 
 
 def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any]:
-    """Both roles in v2beta1, the main container first. `default` is the old operator's default for `restartPolicy`."""
+    """Returns both roles in v2beta1. The main container comes first in each role.
+
+    `default` is the old operator's default for `restartPolicy`.
+    """
     written = take(spec, "mpiReplicaSpecs", dict, "spec")
     if written is None:
         raise ConversionError(PATH, "is not set, so there is nothing to run")

@@ -26,8 +26,8 @@ TOO_EXPENSIVE: Final = "too expensive to convert: it takes more processor time t
 async def converted(request: Request, telemetry: Telemetry) -> Reply:
     """Answers a ConversionReview; ReviewError if the body is not one, DeadlineExceeded if converting takes too long.
 
-    Other requests are served between two objects. A stand-in replaces a stored job that is too expensive to convert, so
-    that lists of jobs do not fail.
+    The event loop serves other requests between two objects. A stored job that is too expensive to convert is replaced
+    by a stand-in (`both_ways.NO_JOB`), so that lists of jobs do not fail.
     """
     conversion = conversion_review.decode(request.body)
     version = conversion.desired if conversion.desired in VERSIONS else "unknown"

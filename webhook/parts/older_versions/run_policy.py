@@ -26,7 +26,10 @@ def read(spec: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def move(spec: dict[str, Any], policy: dict[str, Any], key: str, report: Report, *, outer_wins: bool = False) -> None:
-    """`outer_wins` means that the old operator used the value in `spec` if both `spec` and the policy had the field."""
+    """Moves the field `key` from `spec` to `policy`.
+
+    `outer_wins` means that the old operator used the value in `spec` if both `spec` and the policy had the field.
+    """
     value = spec.pop(key, None)
     if value is None:
         return

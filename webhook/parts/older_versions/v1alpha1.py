@@ -148,7 +148,7 @@ def _worker(written: dict[str, Any], replicas: int, resource: str, units: int, r
                 "applies only to the launcher: workers slept in the old version, and run sshd now",
             )
     if units:
-        # A copy: YAML anchors share objects.
+        # This is a copy, because several YAML aliases may share the object.
         resources = container["resources"] = {**(container.get("resources") or {})}
         for key in ("limits", "requests"):
             amounts = resources.get(key)

@@ -13,7 +13,7 @@ from webhook.policy.in_force import PolicySet
 HERE: Final = Path(__file__).parent
 _CHECKOUT: Final = HERE.parents[2] / "manifests"
 _INSTALLED: Final = HERE.parents[1]
-# Policies that need no other objects.
+# Policies that work without other objects in the cluster.
 _READY_MADE: Final = ("tier-base", "hpc-cpu", "restricted-openshift")
 
 Json = dict[str, Any]

@@ -53,7 +53,7 @@ class Playground:
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def start(self) -> web.AppRunner:
-        """NotBuilt if `folder` has no page, OSError if the port is taken."""
+        """Starts the server; NotBuilt if `folder` has no page, OSError if the port is taken."""
         suffixes = {*_TYPES}
         self._files = {path.name: path.read_bytes() for path in self.folder.glob("*") if path.suffix in suffixes}
         if "index.html" not in self._files:

@@ -1,6 +1,6 @@
 """The processes that SageMaker would have started on the machines of a training job.
 
-SageMaker's training toolkit reads the way of starting them and their number from hyperparameters with JSON values
+Hyperparameters with JSON values tell SageMaker's training toolkit how to start the processes, and their number
 (https://github.com/aws/sagemaker-training-toolkit, `params.py`, `runner.py`, `mpi.py`, `torch_distributed.py`).
 """
 
@@ -71,7 +71,7 @@ def value(text: str) -> Any:
 
 
 def of_user(parameters: Mapping[str, str]) -> dict[str, Any]:
-    """The hyperparameters without SageMaker's own."""
+    """The decoded hyperparameters, except those that only SageMaker uses."""
     internal = {name for name in parameters if name.startswith(PREFIX) or name == _TUNING_METRIC}
     return {name: value(text) for name, text in sorted(parameters.items()) if name not in internal}
 

@@ -19,7 +19,7 @@ from webhook.parts.sagemaker.machines import Network, Options
 from webhook.parts.sagemaker.request import Tag, TrainingJob, read
 from webhook.parts.sagemaker.storage import storage
 
-# The end of a path, and a value that needs no conversion there.
+# (end of a field's path, value that needs no conversion in this field)
 _SAME_EFFECT: Final[tuple[tuple[str, Any], ...]] = (
     ("InputMode", "File"), ("CompressionType", "None"), ("CompressionType", "NONE"), ("RecordWrapperType", "None"),
     ("S3DataType", "S3Prefix"), ("S3DataDistributionType", "FullyReplicated"), ("VolumeSizeInGB", 0),
@@ -256,7 +256,10 @@ def _metadata(name: str, request: TrainingJob, network: Network, options: Option
 
 
 def _place(tag: Tag, labels: dict[str, str], annotations: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Tags with a prefix are left out: they may have a different meaning in the cluster."""
+    """(kind, mapping) for the label or annotation of a tag; nothing for a tag that cannot be one.
+
+    Tags with a prefix are left out, because they may have a different meaning in the cluster.
+    """
     if "/" in tag.key or names.label_key_problem(tag.key):
         return
     if names.label_value_problem(tag.value):

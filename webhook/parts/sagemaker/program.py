@@ -35,7 +35,7 @@ _EXPANDED: Final = re.compile(r"\$(?=[$(])")
 
 
 def literal(text: str) -> str:
-    """Escapes $ for Kubernetes, which would replace $(NAME) by a variable.
+    """Escapes $ for Kubernetes, which would replace $(NAME) by the value of a variable.
 
     SageMaker does not replace $(NAME). The variable's value could also end a shell's quotes.
     """
@@ -172,7 +172,7 @@ def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], re
 
 
 def passed_on(environment: dict[str, str], options: Sequence[str]) -> list[str]:
-    """The variables that mpirun must pass to the ranks. The user's `options` pass the others."""
+    """The variables that mpirun must pass to the ranks, except variables that the user's `options` already pass."""
     by_user = {word.partition("=")[0] for before, word in pairwise(options) if before == "-x"}
     return [name for name in environment if name not in by_user]
 

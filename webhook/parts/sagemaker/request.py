@@ -20,7 +20,7 @@ _REQUIRED: Final = ("TrainingJobName", "AlgorithmSpecification", "ResourceConfig
 
 
 class Struct(msgspec.Struct, rename="pascal", frozen=True):
-    """Fields have the names of the API in snake case."""
+    """The base class. Its fields have the names of the API's fields in snake case."""
 
 
 class Algorithm(Struct, frozen=True):

@@ -34,7 +34,7 @@ class Storage:
     volumes: list[dict[str, Any]] = field(default_factory=list)
     mounts: list[dict[str, Any]] = field(default_factory=list)
     fetching: list[dict[str, Any]] = field(default_factory=list)
-    """Init containers."""
+    """Init containers that fetch data."""
 
     def claim(self, name: str, claim: str, *paths: tuple[str, str], read_only: bool = False) -> None:
         """`claim` may be `NAME/FOLDER`. `paths` are pairs of a mount path and a folder below FOLDER."""
@@ -62,7 +62,7 @@ class Storage:
 
 
 def storage(request: TrainingJob, options: Options, report: Report) -> Storage:
-    """ConversionError if the options have a claim for a channel that does not exist."""
+    """The storage of a job; ConversionError if the options have a claim for a channel that does not exist."""
     size = request.resource_config.volume_size
     result, claims = Storage(options, size), dict(options.claims)
     channels = request.input_data_config or ()
@@ -178,7 +178,7 @@ def _checkpoints(storage: Storage, request: TrainingJob, claim: str | None, repo
 
 
 def _volume_name(text: str, taken: Collection[str]) -> str:
-    """A unique name. It has no dots, underscores and upper case, and some channels' names differ only in these."""
+    """A valid volume name that is not in `taken`. A number is appended if `taken` has the name without a number."""
     stem = re.sub(r"[^a-z0-9-]", "-", text.lower())
     for number in count(1):
         end = f"-{number}" if number > 1 else ""

@@ -138,7 +138,7 @@ class Reports:
             watch.store.on_list(partial(self._listed, watch))
 
     async def settled(self) -> None:
-        """Wait until the existing reports are listed, or for `PATIENCE`."""
+        """Wait until the existing reports are listed, at most `PATIENCE` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 for watch in self.watches:
@@ -151,11 +151,11 @@ class Reports:
         return {"audit-reports": f"no report is written: {missing}"}
 
     def differs(self, job: MPIJobRecord, decision: Decision | None) -> bool:
-        """`decision` is None for a job that has ended."""
+        """Whether the job's report must be written or deleted. `decision` is None for a job that has ended."""
         return any(self._calls(job, decision))
 
     async def write(self, job: MPIJobRecord, decision: Decision | None) -> float | None:
-        """Returns the seconds to wait if the report was written recently."""
+        """Writes or deletes the report. If it was written recently, only returns the seconds to wait."""
         calls = list(self._calls(job, decision))
         if calls and (wait := self._written.wait(_key(job), self._clock())):
             return wait

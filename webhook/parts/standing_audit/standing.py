@@ -1,4 +1,4 @@
-"""Judges every job that has not ended with the current policies, as admission would judge a new job.
+"""Applies the current policies to every job that has not ended, as if the job were created now.
 
 Every replica audits all jobs, periodically and when policies change. Between audits, a changed job is judged alone.
 
@@ -115,7 +115,7 @@ class StandingAudit:
     async def audit(self) -> None:
         self._begun = True
         self._outdated.clear()
-        # Jobs that change during the audit. Their new verdicts are kept, because the list may have an older state.
+        # Jobs that change during the audit. Their new verdicts are kept, because the list may have their older states.
         self._touched.clear()
         began, outcomes = self._clock(), dict[ByNamespace, tuple[Broken, ...]]()
         try:
@@ -165,7 +165,7 @@ class StandingAudit:
     async def _judge(
         self, key: ByNamespace, data: bytes | msgspec.Raw, into: dict[ByNamespace, tuple[Broken, ...]]
     ) -> Decision | None:
-        # The permission to use SCCs is only read for reviews.
+        # Which accounts may use an SCC is read only for reviews.
         view = WithoutJobs(Overlay(self.view, "", {SECURITY_CONTEXT_CONSTRAINTS: UNKNOWN}))
         try:
             decision = limited(
@@ -179,7 +179,7 @@ class StandingAudit:
         return decision
 
     def _reported(self, key: ByNamespace) -> MPIJobRecord | None:
-        """None if the job is deleted: the garbage collector then deletes its report."""
+        """The cached job; None if it is deleted. The garbage collector deletes the report of a deleted job."""
         job = self.view.get(MPI_JOBS, key)
         return job if isinstance(job, MPIJobRecord) else None
 

@@ -33,7 +33,7 @@ def concerns(manifest: Manifest) -> bool:
 
 
 class Runtimes(ViewOf):
-    """Replaces the runtimes of `view` by the runtimes in `manifests`. The first of equal names is used."""
+    """Replaces the runtimes of `view` by the runtimes in `manifests`. If two have the same name, the first is used."""
 
     def __init__(self, view: ClusterView, manifests: Iterable[Manifest], namespace: str) -> None:
         super().__init__(view)

@@ -19,7 +19,7 @@ def trainjob(*, files: tuple[str, ...], output: str) -> NoReturn:
     """Convert MPIJobs to TrainJobs of Kubeflow Trainer 2.3.
 
     Each MPIJob of kubeflow.org/v2beta1 becomes a TrainingRuntime, which has the pods, and a TrainJob that names this
-    runtime. The pods have the same containers, variables and resources; their names and labels are those of JobSet.
+    runtime. The pods have the same containers, variables and resources, but JobSet gives them other names and labels.
     Trainer supports only Open MPI. Nothing is injected into TrainJobs: convert a job from the cluster to keep its
     injections. Other objects are written unchanged. A FILE may be YAML or JSON with several documents and lists, a
     directory (its .yaml, .yml and .json files), or - for standard input.

@@ -1,8 +1,8 @@
 """Converts an MPIJob to a TrainJob of Kubeflow Trainer 2.3 and its TrainingRuntime.
 
-The runtime has the pod templates, since a TrainJob can set only a few of their fields. The templates get the fields
-that only mpi-operator adds to pods. Sources: `newWorker` and `newLauncherPodTemplate` in mpi-operator's
-`pkg/controller/mpi_job_controller.go`, and Trainer's `pkg/runtime/framework/plugins/mpi/mpi.go`.
+The runtime has the pod templates, because a TrainJob can set only a few of their fields. The templates get the fields
+that mpi-operator adds to pods and Trainer does not add. Sources: `newWorker` and `newLauncherPodTemplate` in
+mpi-operator's `pkg/controller/mpi_job_controller.go`, and Trainer's `pkg/runtime/framework/plugins/mpi/mpi.go`.
 """
 
 from posixpath import normpath

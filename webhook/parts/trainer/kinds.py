@@ -11,7 +11,7 @@ TRAIN_JOB: Final = "TrainJob"
 RUNTIME: Final = "TrainingRuntime"
 CLUSTER_RUNTIME: Final = "ClusterTrainingRuntime"
 
-# Replicated jobs of MPI runtimes. NODE is also the container that runs the training.
+# Replicated jobs of MPI runtimes. NODE is also the name of the container that runs the training.
 LAUNCHER: Final = "launcher"
 NODE: Final = "node"
 # A label of replicated jobs. If its value is OF_TRAINER, the pods get the fields of a TrainJob's `trainer`.

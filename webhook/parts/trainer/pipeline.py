@@ -44,7 +44,7 @@ def decide(
     today: date,
     granted: Mapping[str, bool] | None = None,
 ) -> Decision:
-    """A TrainJob whose runtime is unknown is admitted."""
+    """The verdict under the policy of the object's namespace. A TrainJob whose runtime is unknown is admitted."""
     namespace = view.get(NAMESPACES, request.namespace)
     policy = policies.for_namespace(namespace)
     return judge(request, policy=policy, view=view, today=today, granted=granted)
@@ -90,7 +90,7 @@ def judge(
 
 
 def _too_large(request: AdmissionRequest, large: Finding, policy: Policy, view: ClusterView) -> Decision:
-    """Rejects the object regardless of the rule's action, unless an update does not change pods."""
+    """Rejects the object regardless of the rule's action. An update that leaves the pods unchanged is admitted."""
     decision = Decision(name=request.name)
     if passes_unjudged(request, policy, view, controllers_change=unshaped.same_pods):
         decision.skipped = too_large.AS_STORED

@@ -33,7 +33,7 @@ class TooLarge(Exception):
 
 
 class Work:
-    """Limits the number of merged values: a merge may multiply the memory."""
+    """Limits the number of merged values: a merge may need many times the memory of the object."""
 
     def __init__(self) -> None:
         self._left = MAX_MERGED_VALUES
@@ -68,7 +68,7 @@ _KEYS: Final = {
 _OWN_KEYS: Final = frozenset(("labels", "annotations", "nodeSelector", "limits", "requests"))
 
 Origins = dict[str, str]
-"""From a path in the merged template to the path in the TrainJob."""
+"""Maps a path in the merged template to the path in the TrainJob."""
 
 
 def merge(base: Any, patch: dict[str, Any], *, path: str, written: str, origins: Origins, work: Work) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def launcher_is_node(runtime: dict[str, Any]) -> bool:
 
 
 def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[ReplicatedJob]:
-    """The replicated jobs with the changes by a TrainJob. `job` is empty for a runtime alone."""
+    """The replicated jobs with the changes by a TrainJob. `job` is the TrainJob's spec; empty if there is none."""
     result = []
     work = Work()
     patches = _patches(job)
@@ -209,7 +209,10 @@ def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[Replic
 
 
 def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob]) -> int:
-    """Processes on each node: the TrainJob's number, the runtime's number if it is not 1, or the number of GPUs."""
+    """Processes on each node.
+
+    This is the TrainJob's number, or else the runtime's number if it is not 1, or else the number of GPUs.
+    """
     trainer = at(job, "trainer")
     if trainer.get("numProcPerNode") is not None:
         return _number(trainer["numProcPerNode"], 1)

@@ -20,10 +20,10 @@ class TrainingRuntime(msgspec.Struct, frozen=True):
     """A TrainingRuntime or ClusterTrainingRuntime."""
 
     namespace: str
-    """Empty for a ClusterTrainingRuntime."""
+    """The runtime's namespace; empty for a ClusterTrainingRuntime."""
     name: str
     spec: bytes
-    """JSON of the fields that rules use; empty without an MPI policy."""
+    """JSON of the fields that rules use; empty if the runtime has no MPI policy."""
 
 
 class _Policy(msgspec.Struct, rename="camel"):

@@ -71,7 +71,7 @@ OF_TEMPLATES: Final = frozenset(
         "worker-count",
     )
 )
-"""Rules for runtimes: they depend only on pod templates, which a TrainJob cannot fix."""
+"""Rules for runtimes. They depend only on pod templates. A TrainJob cannot fix a fault of its runtime's templates."""
 OF_JOBS: Final = OF_TEMPLATES | {
     "accelerator-available", "child-names", "compliance", "ever-fits", "job-timeout", "limit-range", "local-queue",
     "name-length", "priority", "references", "resource-quota", "tier",
@@ -98,7 +98,10 @@ BESIDES: Final = MappingProxyType(
 
 
 def selected(policy: Policy, shape_of: ShapeOf, *, runtime: bool) -> Policy:
-    """Minimum numbers do not apply to a runtime: its TrainJobs can set higher numbers."""
+    """The policy with the rules that apply to a TrainJob or a runtime.
+
+    Minimum numbers do not apply to a runtime: its TrainJobs can set higher numbers.
+    """
     rule_ids = OF_TEMPLATES if runtime else OF_JOBS
     rules = []
     for rule, chosen, action in policy.rules:

@@ -35,7 +35,7 @@ _ENDED: Final = {
         "completionTime": "1970-01-01T00:00:00Z",
     }
 }
-# Args of workers without a command. Rules would otherwise assume sshd, as with mpi-operator.
+# Args of workers without a command. Without args, rules would assume that the worker runs sshd, as with mpi-operator.
 _OF_THE_IMAGE: Final = ["(entrypoint)"]
 
 
@@ -67,7 +67,7 @@ class Shape:
 
 
 def of_runtime(document: dict[str, Any]) -> Shape | None:
-    """The shape of a runtime; None without an MPI policy or nodes. TooLarge if other pods are too large."""
+    """The shape of a runtime; None if it has no MPI policy or no nodes. TooLarge if other pods are too large."""
     return _shape(mapping(document.get("spec")), {}, mapping(document.get("metadata")), _runtimes_places(), "")
 
 

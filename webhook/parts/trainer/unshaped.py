@@ -19,7 +19,7 @@ class Head(msgspec.Struct, rename="camel"):
     """The fields that show whether the object is for MPI."""
 
     runtime: Mapping[str, str | None] = msgspec.field(default_factory=dict, name="runtimeRef")
-    """A TrainJob's reference."""
+    """A TrainJob's reference to its runtime."""
     ml_policy: _Policy | None = None
 
     @property

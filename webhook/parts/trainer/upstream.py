@@ -23,7 +23,7 @@ _NODES: Final = f"{replica_path(WORKER)}.replicas"
 
 
 def longest_name(shape: Shape, _: Context) -> Iterator[Violation]:
-    """The TrainJob's name is too long for the names of its pods."""
+    """Reports a TrainJob's name that is too long for the names of its pods."""
     name, generated = str(shape.metadata.get("name") or ""), str(shape.metadata.get("generateName") or "")
     if not shape.job or not (name or generated):
         return
@@ -52,7 +52,7 @@ def left_to_jobs(shape: Shape) -> frozenset[str]:
 
 
 def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:
-    """A ConfigMap that Trainer must create belongs to a different object. Trainer then retries forever.
+    """Reports that a different object owns a ConfigMap which Trainer must create. Trainer then retries forever.
 
     `getRuntimeSnapshot` in `pkg/runtime/core/snapshot.go` accepts only the job's snapshot. For the hostfile the API
     server rejects a second controller as owner.
@@ -90,7 +90,7 @@ def nodes(shape: Shape) -> Iterator[Violation]:
 
 
 def other_image(shape: Shape) -> Iterator[Violation]:
-    """Nodes, which run the ranks, do not use the image of a TrainJob (kubeflow/trainer#2825)."""
+    """Reports a TrainJob's image that its nodes do not use (kubeflow/trainer#2825). The nodes run the ranks."""
     launcher_image = at(shape.job, "trainer").get("image")
     node = shape.replicated_job(kinds.NODE)
     if not launcher_image or node is None or node.of_trainer or node.node is None:
@@ -102,7 +102,7 @@ def other_image(shape: Shape) -> Iterator[Violation]:
 
 
 def key(shape: Shape) -> Iterator[Violation]:
-    """The launcher's user cannot use the SSH key.
+    """Reports a launcher whose user cannot use the SSH key.
 
     The key that Trainer mounts belongs to root and has mode 0640 (`MPISSHPrivateKeyFileMode` in
     `pkg/constants/constants.go`). ssh as root rejects this mode, and other users must be in the group. A script may

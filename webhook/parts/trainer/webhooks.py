@@ -6,7 +6,7 @@ from webhook.client.objects import KubernetesObject
 from webhook.installation.registration import CHANGES, NOT_BEING_DELETED, ClientConfig, make_hook, users_namespaces
 from webhook.parts.trainer import kinds
 
-# Other kinds of training must not depend on this service.
+# With this condition, runtimes of other kinds of training do not depend on this service.
 OF_MPI: Final = "has(object.spec.mlPolicy) && has(object.spec.mlPolicy.mpi)"
 _OF_JOBS, _OF_RUNTIMES, _OF_CLUSTER = "train-jobs", "training-runtimes", "cluster-training-runtimes"
 RESOURCES: Final = {_OF_JOBS: "trainjobs", _OF_RUNTIMES: "trainingruntimes", _OF_CLUSTER: "clustertrainingruntimes"}

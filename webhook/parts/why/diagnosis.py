@@ -30,7 +30,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     summary: str
     """The state and the main cause as a sentence without a subject."""
     causes: tuple[Cause, ...]
-    """In the order of the stages."""
+    """The causes, in the order of the stages."""
 
     def as_json(self) -> dict[str, Any]:
         causes = [cause.as_json() for cause in self.causes]

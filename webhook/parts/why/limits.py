@@ -5,7 +5,8 @@ from typing import Final
 MAX_JOBS_READ_AT_ONCE: Final = 8
 """Jobs that `why` reads concurrently, with several calls to the API server each."""
 MAX_OBJECTS_READ: Final = 12
-"""Pods of one job whose Events `why` reads, and also volume claims: many pods usually have the same problem."""
+"""For one job, `why` reads the Events of this many pods and this many volume claims: many pods usually have the same
+problem."""
 MAX_LOGS_READ: Final = 2
 """Logs of failed containers that `why` reads for one job. It reads at most as many logs of workers in addition."""
 MAX_EVENTS_SHOWN: Final = 5

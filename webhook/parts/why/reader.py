@@ -99,7 +99,7 @@ class SightReader:
         )
 
     async def _tried(self, job: KubernetesObject, pods: list[KubernetesObject]) -> dict[str, str]:
-        """The API server's rejections of dry runs by role. Events about rejected pods may have expired."""
+        """The API server's rejections of dry runs of missing pods, by role. Events about them may have expired."""
         sight = Sight(now=datetime.now(UTC), job=job, pods=pods)
         if sight.suspended or sight.finished or (sight.launchers and len(sight.workers) >= sight.requested_workers):
             return {}
@@ -213,7 +213,7 @@ def _controller(owned: Mapping[str, Any] | None) -> str:
 
 
 def _with_log(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The status of the first container that has failed, also before a restart, or of a running init container."""
+    """The status of the first container that has failed, even before a restart, or that is a running init container."""
     for status in statuses(pod):
         ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
         runs = loose.mapping(status, "state", "running")

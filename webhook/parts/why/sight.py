@@ -40,7 +40,7 @@ class QueuePlace(msgspec.Struct, frozen=True):
     """The first is 1."""
     of: int
     queue: str
-    """Kind and name."""
+    """Kind and name of the queue."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class Sight:
     place: QueuePlace | None = None
     events: Sequence[Json] = ()
     logs: Mapping[str, str] = field(default_factory=dict)
-    """The last log lines by pod."""
+    """The last log lines of each pod, by the name of the pod."""
     tried: Mapping[str, str] = field(default_factory=dict)
-    """The API server's rejections of dry runs by role."""
+    """The API server's rejection of a dry run of the pod, by the role of the pod."""
     nodes: Collection[NodeShape] = ()
     cordoned: Collection[str] = ()
     """Names of cordoned nodes, read only if pods are gone or were evicted."""
     all_queued: bool = False
-    """Whether Kueue suspends all jobs of the namespace, even without a queue."""
+    """Whether Kueue suspends all jobs of the namespace, even jobs without a queue."""
     unread: Mapping[str, str] = field(default_factory=dict)
     """Resources that could not be read, and why."""
 
@@ -142,6 +142,6 @@ def happened(event: Json) -> datetime:
 
 
 def span(start: datetime, end: datetime) -> str:
-    """The duration in words, without seconds from one hour on."""
+    """The duration in words. A duration of an hour or more is shown without seconds."""
     seconds = max(0, int((end - start).total_seconds()))
     return duration.spell(seconds - seconds % _MINUTE if seconds >= _HOUR else seconds)

@@ -43,7 +43,10 @@ def _kept(quota: Quota, subtree: int) -> int:
 
 
 def _ancestors(view: ClusterView, cohort: str) -> list[str] | Unknown:
-    """The names from this cohort up to the root. Also UNKNOWN for a cycle, because Kueue then stops all queues."""
+    """The names from this cohort up to the root; UNKNOWN if one is unknown or if they form a cycle.
+
+    Kueue stops all queues of a cycle.
+    """
     path: list[str] = []
     while cohort:
         if cohort in path:
@@ -57,7 +60,7 @@ def _ancestors(view: ClusterView, cohort: str) -> list[str] | Unknown:
 
 
 def _subtrees(view: ClusterView, root: str, pair: FlavorResource) -> Mapping[str, int] | Unknown:
-    """By cohort of the tree: its quota, with the quota that its queues and child cohorts lend."""
+    """For each cohort of the tree, its own quota plus the quota that its ClusterQueues and child cohorts lend."""
     children, members = view.groups(COHORTS), view.groups(CLUSTER_QUEUES)
     if children is UNKNOWN or members is UNKNOWN:
         return UNKNOWN

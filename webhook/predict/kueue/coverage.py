@@ -1,4 +1,4 @@
-"""Kueue never admits a job that requests a resource without quota in its ClusterQueue.
+"""Finds requested resources that have no quota in the job's ClusterQueue. Kueue never admits such a job.
 
 As in kueue `pkg/scheduler/flavorassigner/flavorassigner.go` (`resource X unavailable in ClusterQueue`).
 """

@@ -151,7 +151,7 @@ class _Search:
             yield preferred
 
     def topologies(self, unit: _Unit) -> Iterator[Obstacle]:
-        """A pod set must request resources of exactly one group whose flavors have a topology.
+        """The obstacles of topologies: a pod set must request resources of exactly one group with topologies.
 
         kueue `pkg/scheduler/flavorassigner/tas_flavorassigner.go` (`onlyTASFlavor`).
         """

@@ -23,7 +23,7 @@ class TemplatePart(Enum):
 
 
 class Mismatch(NamedTuple):
-    """Why pods do not fit a flavor. `message` is Kueue's; `fix` is empty unless one change makes the pods fit."""
+    """Why pods do not fit a flavor. `message` is Kueue's text. `fix` is empty if no single change helps."""
 
     flavor: str
     part: TemplatePart
@@ -32,7 +32,7 @@ class Mismatch(NamedTuple):
 
 
 def mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch | None:
-    """Compares taints, then the labels that the flavor has."""
+    """The first mismatch between the template and the flavor's taints and labels; None if there is none."""
     tolerations = (*((template.spec and template.spec.tolerations) or ()), *flavor.tolerations)
     labels = _label_mismatch(template, flavor)
     if repelling := taints.untolerated(flavor.taints, tolerations):
@@ -67,7 +67,10 @@ def _any_term_holds(template: PodTemplate, labels: Mapping[str, str]) -> bool:
 def topology_mismatch(
     view: ClusterView, request: TopologyRequest, flavor: ResourceFlavor, *, only_topologies: bool, overlaps: bool
 ) -> Mismatch | None:
-    """A flavor with a topology takes only pod sets that request a topology; other flavors take the other pod sets.
+    """Why a pod set does not fit a flavor with or without a topology.
+
+    A flavor with a topology takes only pod sets that request a topology. A flavor without a topology takes only pod
+    sets that request none.
 
     `only_topologies`: every flavor of the ClusterQueue has a topology, so pod sets need not request one.
     `overlaps`: the pod set itself requests a resource of the flavor's group.

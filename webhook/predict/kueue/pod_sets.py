@@ -46,7 +46,7 @@ class PodSet(msgspec.Struct, frozen=True):
 
 
 def pod_sets(job: MPIJob, ctx: Context, config: KueueConfig) -> tuple[PodSet, ...] | None:
-    """The launcher, then the workers; None if they cannot be computed, as for jobs copied from other clusters."""
+    """The launcher's pod set, then the workers'. None if they cannot be computed, for example for a MultiKueue job."""
     if job.run_policy.managed_by == MULTIKUEUE or _ALLOWED_FLAVORS in job.annotations:
         return None
     if any(key in job.labels or key in job.annotations for key in FOREIGN):

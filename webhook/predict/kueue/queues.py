@@ -22,7 +22,7 @@ DEFAULT: Final = "default"
 
 
 class State(Enum):
-    """Why a queue takes no job. The value is Kueue's message where Kueue has one."""
+    """Why a queue takes no job. If Kueue has a message for the reason, the value is this message."""
 
     ABSENT = "LocalQueue {name} doesn't exist"
     STOPPED = "LocalQueue {name} is stopped ({detail})"  # by an administrator, who may resume it
@@ -44,7 +44,7 @@ class QueueFault(msgspec.Struct, frozen=True):
 
 
 def fault(view: ClusterView, namespace: str, name: str) -> QueueFault | None:
-    """None if the LocalQueue takes jobs, or if that is unknown."""
+    """The reason why the LocalQueue takes no jobs; None if it takes jobs, or if that is unknown."""
     queue = view.get(LOCAL_QUEUES, (namespace, name))
     if queue is ABSENT:
         return QueueFault(State.ABSENT)
@@ -102,7 +102,7 @@ def advice(view: ClusterView, namespace: str, name: str) -> str:
 
 
 def cluster_queue(view: ClusterView, namespace: str, name: str) -> ClusterQueue | None:
-    """None unless the LocalQueue and its ClusterQueue are known."""
+    """The ClusterQueue of the LocalQueue `name`; None if one of the two is missing or unknown."""
     queue = view.get(LOCAL_QUEUES, (namespace, name))
     if not isinstance(queue, LocalQueue):
         return None

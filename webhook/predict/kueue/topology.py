@@ -47,7 +47,7 @@ class TopologyRequest(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, annotations: Mapping[str, str]) -> Self | None:
-        """None if the meaning of the annotations depends on Kueue's version."""
+        """The request in `annotations`; None if their meaning depends on Kueue's version."""
         if LAYERS in annotations:
             return None
         main = annotations.get(REQUIRED, annotations.get(PREFERRED))

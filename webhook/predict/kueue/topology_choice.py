@@ -1,9 +1,9 @@
 """The topology annotations that keep the workers of a job together in a ClusterQueue.
 
-A flavor with a topology takes only pod sets that request a topology; other flavors take the other pod sets. If every
-flavor of a queue has a topology, pod sets need not request one (kueue
-`pkg/scheduler/flavorassigner/tas_flavorassigner.go`). If a queue has both kinds of flavors, annotations are added only
-if the job does not fit without them.
+A flavor with a topology takes only pod sets that request a topology. A flavor without a topology takes only pod sets
+that request none. If every flavor of a queue has a topology, pod sets need not request one (kueue
+`pkg/scheduler/flavorassigner/tas_flavorassigner.go`). If a queue has flavors of both kinds, only a job that fits no
+flavor without the annotations gets them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ number.
 
 
 def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
-    """None if no annotations are needed, or if that is unknown."""
+    """The annotations that keep the workers together; None if the job needs none, or if that is unknown."""
     config = configuration(ctx.view)
     if config is UNKNOWN or config.topology_aware is not True or manages(ctx.view, ctx.namespace) is not True:
         return None
@@ -83,7 +83,7 @@ def _choices(job: MPIJob, levels: list[str], *, mixed: bool) -> Iterator[Choice]
 
 
 def _levels(view: ClusterView, flavors: list[ResourceFlavor]) -> list[str]:
-    """The narrowest level above the node in each flavor's topology, with the levels that all topologies share first."""
+    """The narrowest level above the node in each flavor's topology. Levels that all topologies share come first."""
     levels_of_flavors: list[tuple[str, ...]] = []
     for name in dict.fromkeys(flavor.topology for flavor in flavors if flavor.topology):
         topology = view.get(TOPOLOGIES, name)

@@ -26,7 +26,7 @@ CHECKS: Final[Mapping[str, Callable[[Facts], Iterator[Diagnosis]]]] = {
     "Kueue": cluster.kueue,
     "probe": hooks.probe,
 }
-"""In the order of the report."""
+"""The checks by name, in the order of the report."""
 # These checks are skipped for a server of `serve --register`, because it has no Deployment in the cluster.
 INSTALLED: Final = frozenset({"replicas", "certificates", "rights"})
 

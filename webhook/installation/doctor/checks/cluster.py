@@ -30,7 +30,7 @@ OLDEST: Final = (1, 27)
 # The first mpi-operator that works with Kueue. Older operators keep the node selector of a job that Kueue has suspended
 # (mpi-operator#670).
 OPERATOR_FOR_KUEUE: Final = (0, 8, 0)
-# An option of the operator that jobs do not show.
+# An option of the operator. A job does not show whether the operator has it.
 GANG: Final = "gang-scheduling"
 OPERATORS: Final = ("mpi-operator", "training-operator")
 
@@ -69,7 +69,7 @@ def _mpijobs(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def _conversion(facts: Facts, served: list[str]) -> Iterator[Diagnosis]:
-    """A CRD with several served versions needs a conversion webhook, and vice versa."""
+    """Checks the CRD's conversion. A CRD with several served versions needs a conversion webhook, and vice versa."""
     conversion = (facts.crd["spec"].get("conversion") or {}) if isinstance(facts.crd, Mapping) else {}
     called = ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("service") or {}
     ours = (called.get("namespace"), called.get("name")) == (facts.location.namespace, facts.location.service)
@@ -120,7 +120,7 @@ def _operators(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def _takes_mpijobs(container: KubernetesObject) -> bool:
-    """training-operator can be limited to kinds other than MPIJobs."""
+    """Whether the operator reconciles MPIJobs. training-operator can be limited to other kinds."""
     words = " ".join(str(word) for key in ("command", "args") for word in container.get(key) or ())
     schemes = re.findall(r"--?enable-scheme[= ](\S+)", words)
     return not schemes or any("mpi" in scheme.lower() for scheme in schemes)
@@ -163,7 +163,7 @@ MAX_SKEW: Final = timedelta(seconds=30)
 
 
 def clock(facts: Facts) -> Iterator[Diagnosis]:
-    """The clocks of nodes are not visible."""
+    """Compares the API server's clock with the clock of this machine. The clocks of nodes are not visible."""
     if facts.server_time is None:
         yield not_known("the clock of the API server", "its answers have no date")
         return
@@ -183,7 +183,7 @@ FRAMEWORK: Final = "kubeflow.org/mpijob"
 
 
 def kueue(facts: Facts) -> Iterator[Diagnosis]:
-    """Kueue's webhooks exist even if Kueue does not manage MPIJobs."""
+    """Checks whether Kueue manages MPIJobs. Kueue's webhooks exist even if it does not manage them."""
     if not _installed(facts):
         if isinstance(facts.mutating, Unread):
             yield not_known("whether Kueue is installed", facts.mutating.reason)

@@ -31,9 +31,9 @@ HOOK_FAILS_OPEN: Final = DiagnosisKind("hook-fails-open", Severity.WARNING)
 HOOK_FAILS_CLOSED: Final = DiagnosisKind("hook-fails-closed", Severity.WARNING)
 HOOK_ALTERED: Final = DiagnosisKind("hook-altered", Severity.WARNING)
 
-# The defaults of the API server.
+# The values of absent fields of a hook, by default of the API server.
 DEFAULTS: Final[Mapping[str, Any]] = {"namespaceSelector": {}, "objectSelector": {}, "matchConditions": []}
-# The hook for SSH keys, which `secret_hook` checks.
+# The hook for SSH keys. `secret_hook` checks it.
 GUARDED: Final = f"ssh-keys.{registration.DOMAIN}"
 WITHOUT: Final = {
     f"mutate.{registration.DOMAIN}": "nothing is injected into jobs",
@@ -176,7 +176,7 @@ def order(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def after_kueue(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
-    """Reports if Kueue's hook is called first, and not again afterwards."""
+    """Reports that Kueue's hook is called before the hooks of this service, and is not called again afterwards."""
     ours = configuration(mutating)
     if ours is None:
         return
@@ -226,7 +226,7 @@ def secret_hook(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def unguarded(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
-    """Reports a hook that can block any Secret. Older API servers drop the conditions of the manifests."""
+    """Reports a hook for SSH keys that can block other Secrets. Older API servers drop its `matchConditions`."""
     hook = _find(mutating)
     if hook and hook["failurePolicy"] == "Fail" and not hook.get("matchConditions"):
         yield SECRET_HOOK_UNGUARDED(

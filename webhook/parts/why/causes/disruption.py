@@ -1,4 +1,4 @@
-"""Pods that were lost while the job ran: preempted, evicted, killed for memory, or on a lost node.
+"""Pods that were lost while the job ran: preempted, evicted, killed for lack of memory, or on a lost node.
 
 The reasons are from Kubernetes 1.35 (`DisruptionTarget`, `pkg/kubelet/eviction`, `pkg/controller/tainteviction`). If
 the operator has replaced a worker, only events about the lost pod remain. A drain leaves no event, but the drained node
@@ -25,7 +25,7 @@ class _Loss(NamedTuple):
 _PREEMPTED: Final = _Loss(
     "preempted",
     "it was preempted by a pod with a higher priority",
-    "Set priorityClassName in the templates of Launcher and Worker to a class that others do not preempt: kubectl get "
+    "Set priorityClassName in the templates of Launcher and Worker to a class with a higher priority: kubectl get "
     "priorityclasses",
 )
 _KUBELET: Final = _Loss(
@@ -65,14 +65,14 @@ SCHEDULED: Final = "Scheduled"
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """Lost pods. Pods that are missing before the launcher exists were not lost."""
+    """The causes for lost pods. Before the launcher exists, a missing pod is not a lost pod."""
     losses = ((pod, _killed(sight, pod) or _lost(sight, pod)) for pod in sight.current)
     if sight.launchers or sight.finished:
         yield from merged((loose.name(pod), cause) for pod, cause in losses if cause)
 
 
 def _killed(sight: Sight, pod: Json) -> Cause | None:
-    """A worker's container that was killed for memory and restarted, without its ranks."""
+    """The cause for a worker whose container was killed for lack of memory and restarted. The ranks do not restart."""
     for status in loose.items(pod, "status", "containerStatuses") if pod_is_worker(pod) else ():
         last = loose.mapping(status, "lastState", "terminated")
         if last.get("reason") == "OOMKilled" and loose.mapping(status, "state", "running"):

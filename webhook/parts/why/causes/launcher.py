@@ -54,7 +54,7 @@ def _of_pod(sight: Sight, pod: Json) -> Cause | None:
 
 
 def _of_sshd(sight: Sight, cause: Cause) -> Cause:
-    """The cause from the log of a worker's sshd, if sshd ended the connection."""
+    """The cause from the log of a worker's sshd, if sshd ended the connection; otherwise `cause`."""
     for name in map(loose.name, sight.workers):
         message = logs.find(sight.logs.get(name, ""))
         if message and message.id in logs.BY_SSHD:

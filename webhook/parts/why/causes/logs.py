@@ -25,17 +25,18 @@ class Message(Struct, frozen=True, forbid_unknown_fields=True):
     fix: str = ""
     rules: frozenset[str] = frozenset()
     early: bool = False
-    """The launcher may have started too early."""
+    """Whether the launcher may have started too early."""
     passes: bool = False
-    """The problem may end without any change."""
+    """Whether the problem may end without any change."""
     connecting: bool = False
-    """The message is written before the ranks start."""
+    """Whether the message is written before the ranks start."""
     survived: bool = False
-    """The program may continue after the message."""
+    """Whether the program may continue after the message."""
     late: bool = False
-    """mpirun or torchrun writes the message, usually after the cause. Messages higher in the table may be the cause."""
+    """Whether mpirun or torchrun writes the message, usually after the cause. Among several such messages, the first in
+    the table is chosen."""
     result: bool = False
-    """An exception may cause the message."""
+    """Whether the message may be the consequence of an exception."""
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -51,7 +52,7 @@ _RAN: Final = re.compile(
     r"Primary job  terminated|(?:mpirun|mpiexec|prterun|prte) detected that one|noticed that process rank"
     r"|BAD TERMINATION"
 )
-# Messages about a lost connection to a different rank, and the signal that ends these ranks.
+# Messages about a lost connection to a different rank, and signal 6, which ends a rank after it has lost a connection.
 _LOST: Final = re.compile(
     r"Connection (?:was likely )?(?:closed|reset)|gloo/transport|remote process exited|PROC_FAILED"
     r"|socketStartConnect|connect returned|Communication error with rank|\b(?:signal|CODE:|SIGNAL:) 6\b"
@@ -175,9 +176,9 @@ def program_output(log: str) -> ProgramOutput:
 def _raised(log: str) -> tuple[Raised | None, int]:
     """The exception that ended the program, and the end of the last traceback.
 
-    Usually it is the last exception: a program that continues has caught the exception. Exceptions directly before the
-    last may be from ranks that failed earlier. An exception that only reports the failure of a different process is the
-    last resort.
+    Usually this is the last exception, because a program that continues has caught the earlier exceptions. Exceptions
+    directly before the last may be from ranks that failed earlier. An exception that only reports the failure of a
+    different process is returned only if there is no other exception.
     """
     tracebacks = [*_tracebacks(log)]
     if not tracebacks:
@@ -194,7 +195,7 @@ def _raised(log: str) -> tuple[Raised | None, int]:
 
 
 def _tracebacks(log: str) -> Iterator[Raised]:
-    """Only the last of chained exceptions is used: the others were caught."""
+    """The exceptions in the log. Only the last of chained exceptions is used: the program has caught the others."""
     lines = log.splitlines(keepends=True)
     places = [0, *accumulate(map(len, lines))]
     for first, line in enumerate(lines):

@@ -93,7 +93,7 @@ def _has_reported(sight: Sight) -> bool:
 def _absent(sight: Sight) -> Iterator[Cause]:
     try:
         mpijob.decode(msgspec.json.encode(sight.job))
-    except ShapeError as error:  # possible since the CRD's schema does not check templates
+    except ShapeError as error:  # possible because the CRD's schema does not check templates
         fix = "Correct the field: the operator cannot read the job before that."
         text = f"the operator cannot read it: {error}"
         yield Cause("unreadable", Stage.OPERATOR, text, error.path or "spec", fix, SHAPE)

@@ -26,21 +26,21 @@ _ROOM: Final = re.compile(r"Insufficient (\S+?)[.,]?(?: |$)|Too many pods")
 _TAINT: Final = re.compile(r"untolerated taint \{([^:}]+): ?([^}]*)\}")
 _OF_NODES: Final = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Taints of nodes that are not ready or not meant for jobs."""
-# Texts that YAML reads as numbers, booleans or null without quotes.
+# Texts that need quotes, because YAML reads them as numbers, booleans or null.
 _NEEDS_QUOTES: Final = re.compile(r"\d.*|true|false|yes|no|on|off|y|n|null", re.IGNORECASE)
 _OWN_LAUNCHER: Final = (
     "Remove the devices from spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].resources.limits: a launcher "
     "only starts the ranks."
 )
 _OWN_WORKERS: Final = (
-    "Lower spec.mpiReplicaSpecs[Worker].replicas to the workers that have a node, or wait until others end. In a queue "
-    "of Kueue a job starts only when all of its pods fit."
+    "Lower spec.mpiReplicaSpecs[Worker].replicas to the workers that have a node, or wait until other jobs end. In a "
+    "queue of Kueue a job starts only when all of its pods fit."
 )
 _ACCELERATORS: Final = frozenset({"accelerator-available", "tier"})
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """Pods with the same message share one cause."""
+    """The causes for pods without a node. Pods with the same message share one cause."""
     if sight.finished:
         return
     waiting: dict[str, list[Json]] = {}
@@ -79,11 +79,11 @@ def _cause(sight: Sight, message: str, pods: list[Json]) -> Cause:
     taints = _tolerations(sight, pods[0], why) if "untolerated taint" in why else None
     if _ROOM.search(why):
         text = f"{names}: no node has room now: {why}"
-        fix = "Wait until others end, or request less for each pod. A pod larger than every node waits forever."
+        fix = "Wait until other jobs end, or request less for each pod. A pod larger than every node waits forever."
         if held := _held(sight, pods[0], why):
             text, fix = f"{text}; {held}", _OWN_LAUNCHER if role == "Launcher" else _OWN_WORKERS
         elif taints:
-            fix = f"Wait until others end, or, for nodes with a taint, {tainted}{taints}"
+            fix = f"Wait until other jobs end, or, for nodes with a taint, {tainted}{taints}"
         never = sight.finding(_ACCELERATORS)
         if never is not None and never.path.endswith(".replicas"):
             text = f"{names}: the cluster could never hold the whole job ({never.message}): {why}"

@@ -100,7 +100,7 @@ def _ended(sight: Sight, pod: Json, status: Json) -> Cause | None:
 
 
 def _of_init_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
-    """A running init container. Later containers wait for init containers, but not for sidecars."""
+    """The cause for a running init container. The containers after it wait for its end, unless it is a sidecar."""
     if not loose.mapping(status, "state", "running") or not initializes(pod, status):
         return None
     name, container = loose.name(pod), loose.text(status, "name")
@@ -124,7 +124,7 @@ def _is_init(pod: Json, status: Json) -> bool:
 
 
 def _not_ready(sight: Sight, pod: Json) -> Iterator[Cause]:
-    """A worker whose probe fails. A launcher that waits for ready workers is then not created."""
+    """The cause for a worker whose probe fails. The operator may wait for ready workers to create the launcher."""
     if (
         loose.holds(sight.job, "Running")
         or not pod_is_worker(pod)
