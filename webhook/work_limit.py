@@ -1,8 +1,8 @@
 """A limit on the processor time of one decision, in the server's main thread.
 
-A timer measures processor time and sends a signal, and the signal's handler raises TooExpensive in the decision. This
-interrupts Python code, regular expressions and arithmetic with large integers, but not a long call of C code: limits on
-bytes and on nested values prevent such calls.
+A timer measures processor time and sends a signal, and the signal's handler raises TooExpensive in the decision. The
+exception interrupts Python code, regular expressions and arithmetic with large integers, but not a long call of C code:
+limits on bytes and on nested values prevent such calls.
 
 The timer measures the time of all threads of the process, so the handler checks the time of its own thread. Python
 ignores an exception in some callbacks, such as `__del__`, so the timer fires repeatedly.
@@ -60,7 +60,8 @@ def limited(work: Callable[[], T], seconds: float = MAX_DECISION_SECONDS) -> T:
         _decision.on_timer()  # the CEL engine may have turned TooExpensive into an error of the rule
         return result
     finally:
-        # This line is first: Python runs signal handlers after calls, not after assignments, so no handler raises now.
+        # This assignment is first: Python runs signal handlers after calls, not after assignments, so no handler can
+        # raise before it.
         _decision.until = inf
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 

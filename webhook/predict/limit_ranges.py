@@ -33,36 +33,36 @@ class RequestAndLimit(msgspec.Struct, frozen=True):
     request: Amount
     limit: Amount
     own_request: bool = True
-    """False if the request follows the limit."""
+    """False if the request comes from a default or from the limit."""
     own_limit: bool = True
-    """False if the limit is a default."""
+    """False if the user set no limit: it is missing or comes from a default."""
     several: bool = False
-    """True if both are sums over several containers."""
+    """True if `request` and `limit` are sums over several containers."""
 
     def fitting(self, allowed: Bounds) -> Fit | None:
-        """Amounts within these bounds that the user could request instead."""
+        """Amounts within `allowed` that the user could set instead; None if there are none."""
         request = self.request if self.own_request else None
         limit = self.request if self.limit is None else self.limit
         return allowed.fitting(request, limit, equal=not is_overcommitted(self.name))
 
 
 class OutOfBounds(msgspec.Struct, frozen=True):
-    """A broken bound."""
+    """Amounts that break a bound of a LimitRange."""
 
     kind: str
     amounts: RequestAndLimit
     bound: Bound
     bounds: Bounds
     fit: Fit | None
-    """Amounts within all bounds; None if there are none."""
+    """Amounts that the user could set instead; None if no amounts satisfy all bounds."""
     sources: tuple[str, ...]
     """The names of the LimitRanges with the broken bound."""
 
 
 class NoLimit(msgspec.Struct, frozen=True):
-    """A container's limit, which the user did not set, makes the pod invalid.
+    """A missing or default limit for which the API server rejects the container.
 
-    The limit is missing, is below the request, or differs from the request although both must be equal.
+    The limit is missing, is below the request, or differs from a request that it must equal.
     """
 
     amounts: RequestAndLimit
@@ -70,7 +70,7 @@ class NoLimit(msgspec.Struct, frozen=True):
 
 
 class AbovePod(msgspec.Struct, frozen=True):
-    """With defaults, containers have more of a resource than the pod's own `resources` allow."""
+    """After defaults are applied, containers have more of a resource than the pod's own `resources` allow."""
 
     path: str
     """The path of the amount to change, below the template."""
@@ -96,7 +96,11 @@ Fault = OutOfBounds | NoLimit | AbovePod | HugePagesAlone
 def faults(
     template: PodTemplate, resources: PodResources, disputed: frozenset[str], ranges: Sequence[LimitRange]
 ) -> Iterator[Fault]:
-    """The faults of containers, pods and claims; `resources` and `disputed` as in `JobPods`."""
+    """The faults of containers, pods and claims.
+
+    `resources` are the amounts after defaults are applied. LimitRanges set different defaults for the resources in
+    `disputed`, so these are not checked.
+    """
     of_containers, of_pods, of_claims = (bounds(ranges, kind) for kind in (CONTAINER, POD, CLAIM))
     written = [container.resources or Written() for container in (*template.containers, *template.init_containers)]
     alone = len(written) == 1

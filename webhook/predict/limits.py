@@ -9,13 +9,13 @@ MAX_MOUNT_SUGGESTIONS: Final = 5
 MAX_TEMPLATE_ANNOTATIONS_BYTES: Final = 256 * 1024
 """Bytes of all annotations of a template. The API server accepts no more."""
 MAX_GPUS_PER_NODE_TRIED: Final = 1024
-"""GPUs per node tried for a suggestion."""
+"""The highest number of GPUs per node that is tried for a suggestion."""
 MAX_WORKERS_TRIED: Final = 2**31 - 1
-"""Workers tried for a suggestion."""
+"""The highest number of workers that is tried for a suggestion."""
 MAX_SHOWN_RDMA_DEVICES: Final = 3
 """RDMA resources named in a message."""
 MAX_CACHED_DEFAULTS: Final = 64
-"""Sets of namespace defaults for which the quota use of a pod is cached."""
+"""The number of different namespace defaults for which the quota use of a pod is cached."""
 MAX_OTHER_QUOTAS: Final = 5
 """Additional quotas named in a message."""
 MAX_TOPOLOGIES_TRIED: Final = 4

@@ -1,4 +1,4 @@
-"""Requests that a job can never get in its namespace, because they exceed a ResourceQuota or its ClusterQueue."""
+"""Requests that a job can never get, because they exceed a ResourceQuota or the quota of the ClusterQueue."""
 
 from collections.abc import Collection, Iterator
 
@@ -15,7 +15,7 @@ from webhook.predict.quota.assessment import assess
 
 
 def never_has(job: MPIJob, ctx: Context, resources: Collection[str], *, label: object) -> str:
-    """Why the job can never get its request for one of these `resources`; empty if it may get it.
+    """Returns why the job can never get one of the `resources` that it requests; empty if it may get them all.
 
     `label` is the job's queue label. Shortages of other resources are ignored.
     """

@@ -1,4 +1,7 @@
-"""Facts about all nodes together. They are computed once for each change of the node shapes, not for each review."""
+"""Facts about all nodes together. They are computed again only when the node shapes change, not for each review.
+
+A node shape is the common properties of equal nodes.
+"""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
@@ -16,7 +19,7 @@ _KARPENTER: Final = "karpenter.sh/"
 
 
 class AllNodes(msgspec.Struct, frozen=True):
-    """The nodes of a cluster that has at least one."""
+    """Facts about the nodes of a cluster with at least one node."""
 
     labels: frozenset[str]
     """The label keys that at least one node has."""
@@ -29,9 +32,9 @@ class AllNodes(msgspec.Struct, frozen=True):
     most: Amounts
     """The largest amount of each resource on one node."""
     by_karpenter: bool
-    """Karpenter created one of the nodes, so it may create others."""
+    """True if Karpenter created a node: it may then create more nodes."""
     on_cri_o: bool
-    """All nodes run CRI-O."""
+    """True if all nodes run CRI-O."""
 
 
 def node_shapes(view: ClusterView) -> Collection[NodeShape]:
@@ -47,7 +50,7 @@ def counted_shapes(view: ClusterView) -> list[tuple[NodeShape, int]]:
 
 
 def all_nodes(view: ClusterView) -> AllNodes | Unknown:
-    """UNKNOWN also for a cluster without nodes: a later node may have any label."""
+    """UNKNOWN if nodes are unknown or the cluster has none: a later node may have any label."""
     groups = view.groups(NODES)
     return of_names(groups, _together) if groups is not UNKNOWN and groups else UNKNOWN
 

@@ -1,7 +1,8 @@
 """Predicts that Open MPI refuses to start more ranks than slots.
 
-The image may have release 4 or 5, which read different settings. The prediction is uncertain if an option or variable
-may change the number of slots in either release: for example, a rank file lets release 4 put several ranks on one slot.
+The image may contain Open MPI 4 or 5, which read different settings. The prediction is uncertain if an option or a
+variable may change the number of slots in one of them: for example, a rank file lets Open MPI 4 put several ranks on
+one slot.
 https://docs.open-mpi.org/en/v5.0.x/launching-apps/scheduling.html
 """
 
@@ -11,7 +12,7 @@ from webhook.api.mpirun import HOSTFILE, Invocation
 from webhook.api.mpirun_options import HOSTS
 from webhook.api.pod import Container
 
-# horovodrun is left out, because it may start a different MPI, or none.
+# horovodrun is left out, because it may start another MPI implementation or none.
 _PROGRAMS: Final = frozenset(("mpirun", "mpiexec", "orterun"))
 _OTHER_MPI: Final = ("hydra", "impi", "intel", "mpich", "mvapich")
 # These options do not change the number of ranks on a host.
@@ -34,7 +35,7 @@ _FOLDERS: Final = ("/etc", "/home", "/opt", "/root", "/usr")
 
 
 def is_certain_to_refuse(container: Container, call: Invocation) -> bool:
-    """True if `call`, which starts more ranks than slots, is the container's only program and certainly fails."""
+    """True if `call` is the container's only program and certainly fails because it starts more ranks than slots."""
     if not is_all_that_runs(container, call) or not call.refuses or call.options is None:
         return False
     if container.env_from or _mounts_settings(container):

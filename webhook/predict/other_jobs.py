@@ -1,4 +1,4 @@
-"""The kinds of jobs besides MPIJobs that use quotas and Kueue. Optional parts of the service add these kinds.
+"""Job kinds other than MPIJob that use quotas and Kueue. Optional parts of the service add these kinds.
 
 In quota reservations the name of such a job is `<kind>/<name>`. The name of an MPIJob is `<name>`, without a slash.
 """
@@ -35,7 +35,7 @@ class PodsMade(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherJobs:
-    """A kind of jobs."""
+    """A job kind other than MPIJob."""
 
     kind: str
     framework: str
@@ -55,7 +55,7 @@ def all_kinds() -> tuple[OtherJobs, ...]:
 
 
 def of_job(job: MPIJob) -> OtherJobs | None:
-    """The kind that this MPIJob represents; None for a real MPIJob."""
+    """The kind of a job that is represented as an MPIJob; None for a real MPIJob."""
     return next((other for other in all_kinds() if other.kind == job.kind), None)
 
 

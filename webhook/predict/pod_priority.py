@@ -1,4 +1,4 @@
-"""The API server's Priority admission of pods: it sets a pod's priority by class and rejects a different value.
+"""The API server's Priority admission. It derives a pod's priority from its class and rejects a different value.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/priority/admission.go
 """
@@ -18,7 +18,7 @@ NO_CLASS: Final = PriorityClass("")
 
 
 def class_of_pods(view: ClusterView, name: str | None) -> PriorityClass | Unknown | None:
-    """None if no class has this name."""
+    """The class of pods with this class name; None if no class has the name."""
     if not name:
         return default_class(view)
     if name in BUILT_IN:

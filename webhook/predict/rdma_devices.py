@@ -1,7 +1,8 @@
 """The name and number of the RDMA devices that a pod should request, computed from the nodes that could run the pod.
 
-Some device plugins offer shares of an adapter; a pod needs one share (k8s-rdma-shared-dev-plugin). Others offer whole
-adapters or virtual functions; a pod with half of a node's accelerators then gets half of its adapters.
+Some device plugins offer shares of an adapter; a pod needs one share (k8s-rdma-shared-dev-plugin). Other plugins offer
+whole adapters or virtual functions; a pod with half of a node's accelerators then gets half of the node's adapters. A
+node shape is the common properties of equal nodes.
 """
 
 from collections.abc import Collection
@@ -56,7 +57,7 @@ def choose(settings: DeviceSettings, pods: JobPods, shapes: Collection[NodeShape
     if is_accelerator(resource, settings.shared):
         return resource, 1
     spec = pods.template.spec
-    # Claims may have accelerators too, and they are not counted here.
+    # `accelerators` does not include the accelerators of resource claims.
     countable = accelerators > 0 or spec is None or not spec.resource_claims
     shares = [
         _share(
@@ -74,8 +75,8 @@ def choose(settings: DeviceSettings, pods: JobPods, shapes: Collection[NodeShape
 def hugepages(amount: str | None, resource: str, pods: JobPods, shapes: Collection[NodeShape]) -> dict[str, str]:
     """The huge pages for the first container, by resource.
 
-    Empty if a container already requests some, or if the first container may not request them. Also empty if a node
-    with the device has less than `amount`.
+    Empty if a container already requests huge pages, or if the first container may not request them. Also empty if a
+    node with the device has less than `amount`.
     """
     requested = {name for container in pods.resources.containers for name in (*container.requests, *container.limits)}
     if amount is None or any(name.startswith("hugepages-") for name in requested):

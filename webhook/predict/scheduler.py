@@ -1,8 +1,8 @@
-"""Predicts if kube-scheduler could put a pod on an empty node.
+"""Predicts whether kube-scheduler could put a pod on an empty node.
 
 https://github.com/kubernetes/kubernetes/tree/v1.35.4/pkg/scheduler/framework/plugins (the filters of `noderesources`,
-`nodeaffinity` and `tainttoleration`). Other filters are assumed to pass, so a pod that fits nowhere here is never
-scheduled.
+`nodeaffinity` and `tainttoleration`). Other filters are assumed to pass, so a pod that fits no node according to
+this module is never scheduled. A node shape is the common properties of equal nodes.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -102,7 +102,7 @@ class Lack(msgspec.Struct, frozen=True):
 
     demand: Demand
     near: tuple[NodeShape, ...]
-    """The shapes that meet all other demands; all shapes if no shape does."""
+    """The shapes that meet all other demands; all shapes if no shape meets them."""
     everywhere: bool
     """True if no node meets the demand."""
 
@@ -113,7 +113,7 @@ def requirement_met(requirement: NodeRequirement, shape: NodeShape) -> bool:
 
 
 def demands(template: PodTemplate, requests: Amounts, tolerations: Collection[Toleration] | None) -> tuple[Demand, ...]:
-    """All demands of a pod, those that fewest nodes meet first.
+    """All demands of a pod. The demands that the fewest nodes meet are first.
 
     `requests` are those of the whole pod. `tolerations` is None if they are unknown; taints are then ignored.
     """
@@ -149,7 +149,10 @@ def pods_per_node(required: Collection[Demand], shape: NodeShape) -> int | None:
 
 
 def lacks(required: Collection[Demand], shapes: Collection[NodeShape]) -> list[Lack]:
-    """Why no shape fits: the demands that no shape meets, or else those of the shape with the fewest unmet ones."""
+    """Why no shape fits: the demands that no shape meets.
+
+    If there are no such demands, the result is the unmet demands of the shape with the fewest unmet demands.
+    """
     unmet = [demand for demand in required if not any(demand.met(shape) for shape in shapes)]
     everywhere = bool(unmet)
     if not unmet:

@@ -19,7 +19,7 @@ from webhook.predict.nodes import all_nodes
 
 
 class Size(msgspec.Struct, frozen=True):
-    """`gpus` are the accelerators of each worker."""
+    """`gpus` is the number of accelerators of each worker."""
 
     workers: int
     gpus: int
@@ -46,7 +46,7 @@ class Sizes(msgspec.Struct, frozen=True):
     resource: str = ""
     """The resource of the workers' accelerators; for a claim, the quota resource of its device class.
 
-    Empty unless one container, or one request of a claim, has all accelerators of a worker.
+    Empty if a worker has no accelerators, or gets them from several containers, resources or claim requests.
     """
 
     @staticmethod
@@ -74,14 +74,20 @@ class Sizes(msgspec.Struct, frozen=True):
         return span if most is None else span & Span(0, (most - self.launcher) // max(workers, 1))
 
     def fewest_slots(self, least: int) -> int:
-        """The fewest slots per worker, at least `least`, for the launcher's ranks. The rules' limits apply."""
+        """The smallest slot count per worker, from `least` up, that is enough for the launcher's ranks.
+
+        The result is within the rules' limits, even if these are too low for the ranks.
+        """
         admitted = self.admitted.slots & Span(max(least, 1))
         nodes = max(self.own.workers, self.replicas(gpus=0).least) + (1 if self.computing_launcher else 0)
         needed = -(-self.ranks // nodes)
         return max(admitted.least, needed if admitted.most is None else min(needed, admitted.most))
 
     def largest(self, fits: Fits) -> Size | None:
-        """The largest size below the job's that fits: fewer workers if possible, else fewer accelerators per worker."""
+        """The largest size that fits and is below the job's size.
+
+        It has fewer workers if possible, otherwise fewer accelerators per worker.
+        """
         span = self.replicas()
         workers = _largest(span & Span(0, self.own.workers - 1), lambda count: fits(Size(count, self.own.gpus)))
         if workers:
@@ -100,7 +106,10 @@ class Sizes(msgspec.Struct, frozen=True):
         return f"{replica_path(WORKER)}.replicas" if most and size == Size(most, self.own.gpus) else ""
 
     def spread(self, most: int) -> Size | None:
-        """More workers with at most `most` accelerators each and the same total; None if the rules admit none."""
+        """A size with more workers, each with at most `most` accelerators, and with the job's total of accelerators.
+
+        None if the rules admit no such size.
+        """
         if self.computing_launcher:
             return None  # the launcher would get fewer accelerators too, so the total would change
         total = self.own.workers * self.own.gpus
@@ -168,7 +177,7 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def more_workers(job: MPIJob, ctx: Context, least: int) -> str:
-    """Advice within the rules' limits."""
+    """Advice to use `least` or more workers, within the rules' limits."""
     sizes = Sizes.of(job, ctx)
     least = max(least, sizes.replicas(gpus=0).least)
     gpus = sizes.gpus(least).most
@@ -178,7 +187,7 @@ def more_workers(job: MPIJob, ctx: Context, least: int) -> str:
 
 
 def fewer_workers(job: MPIJob, ctx: Context, most: int) -> str:
-    """Advice within the rules' limits."""
+    """Advice to use `most` or fewer workers, within the rules' limits."""
     span = Sizes.of(job, ctx).replicas(gpus=0) & Span(0, most)
     if span.empty:
         return f"Ask your administrator: fewer than {span.least} are rejected too."
@@ -186,7 +195,7 @@ def fewer_workers(job: MPIJob, ctx: Context, most: int) -> str:
 
 
 def _largest(span: Span, fits: Callable[[int], bool]) -> int:
-    """0 if no number in the span fits. If a number fits, every smaller number must fit."""
+    """The largest number in the span that fits; 0 if none fits. If a number fits, every smaller number must fit."""
     least = max(span.least, 1)
     fitting = bisect_left(
         range(least, min(span.most or 0, MAX_WORKERS_TRIED) + 1), True, key=lambda number: not fits(number)

@@ -22,7 +22,7 @@ ANNOTATION: Final = f"metadata.annotations[{VOLCANO_QUEUE}]"
 
 
 def queue_of(job: MPIJob) -> tuple[str, str]:
-    """(path, name); the name is empty if the job has no queue."""
+    """(path, name) of the job's queue; the name is empty if the job names no queue."""
     policy = job.run_policy.scheduling_policy
     if policy is not None and policy.queue:
         return QUEUE, policy.queue
@@ -80,7 +80,7 @@ def min_resources(job: MPIJob, ctx: Context, size: Size | None = None) -> Amount
 
 
 def _left_out_first(job: MPIJob, view: ClusterView) -> str | Unknown:
-    """The role with the lower priority: the operator first leaves out its pods (`calPGMinResource`)."""
+    """The role with the lower priority. The operator first leaves out the pods of this role (`calPGMinResource`)."""
     ranks = {role: _rank(replica, view) for role, _, replica in job.replicas()}
     launcher, worker = ranks.get(LAUNCHER), ranks.get(WORKER)
     if launcher is None or worker is None or UNKNOWN in {launcher, worker}:
@@ -97,7 +97,7 @@ def _rank(replica: ReplicaSpec, view: ClusterView) -> int | Unknown:
 
 
 def _requests(role: str, replica: ReplicaSpec, job: MPIJob, ctx: Context, size: Size | None) -> Mapping[str, Quantity]:
-    """The requests of one pod. The operator ignores init containers, and uses the limit if there is no request."""
+    """The requests of one pod. The operator ignores init containers, and uses limits as missing requests."""
     requests: dict[str, Quantity] = {}
     for container in pod_resources.of_template(replica.template).containers:
         if not container.init:

@@ -1,8 +1,9 @@
-"""Rules: one module each, loaded automatically. A rule is an id, settings, and one pure function.
+"""The rules. Each rule has its own module, which is loaded automatically.
 
-The docstring of a rule's module is its documentation for users; the first line is the summary. A rule reads the job
-with the operator's defaults and yields violations. The policy decides which violations reject the job. A rule does not
-depend on injections or on the results of other rules.
+A rule has an id, settings, and one pure function. The docstring of a rule's module is its documentation for users; the
+first line is the summary. A rule reads the job with the operator's defaults and yields violations. The policy decides
+which violations reject the job. A rule does not depend on the webhook's own changes to jobs (injections) or on the
+results of other rules.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,15 +58,15 @@ class Violation:
     fix: str
     reason: CauseReason = CauseReason.INVALID
     advisory: bool = False
-    """The fault is only likely: at most a warning, whatever the action of the rule."""
+    """True if the fault is likely but not certain. It then leads to a warning at most, whatever the rule's action."""
     audit_only: bool = False
-    """Only for the audit log: the user does not see the violation."""
+    """True if the violation appears only in the audit log; the user does not see it."""
     of_lines: bool = False
-    """True if the rule itself breaks message and fix into lines. Other line breaks come from the user's text."""
+    """True if the rule breaks message and fix into lines. If False, a line break can only come from the user's text."""
     degree: Degree | None = field(default=None, compare=False)
     """If None, two violations are the same fault only if their texts are equal."""
     follows: str = field(default="", compare=False)
-    """A field: another rule's fix at this field also fixes this violation. Empty for none."""
+    """The path of a field, or empty. If another rule reports this field, its fix also fixes this violation."""
 
     @property
     def ceiling(self) -> Action:
@@ -115,7 +116,7 @@ class Rule(msgspec.Struct, frozen=True):
     """The numbers of workers, accelerators and slots that the rule admits."""
     importance: Importance = Importance.HARMS
     reserves: Callable[[MPIJob, Context], Reservation | None] | None = None
-    """Returns the job's use of the quotas that the rule checks. It has an effect only if the policy lets the rule
+    """Returns the job's use of the quotas that the rule checks. It is called only if the policy lets the rule
     reject jobs.
     """
     plugin: str = ""

@@ -2,12 +2,12 @@
 
 The rule compares one pod's requests (accelerators, cpu, memory and all others), nodeSelector, required node affinity
 and tolerations with the resources, labels and taints of the nodes. Cordoned, starting and temporarily missing nodes are
-included. Free capacity is ignored, and so are labels that differ on every node, such as `kubernetes.io/hostname`. If no
-node has a device, the pod's other resources are not checked.
+included. Free capacity is ignored. Labels that differ on every node, such as `kubernetes.io/hostname`, are ignored too.
+If no node has a device that the pod requests, the pod's other resources are not checked.
 
-All workers, and a launcher that is a worker, must fit on the matching nodes together. Otherwise part of the job starts
-and holds its GPUs for ever. This check is left out if Karpenter, or an admission check of the job's queue, may add
-nodes.
+All workers, and the launcher with `runLauncherAsWorker`, must fit on the matching nodes together. Otherwise part of the
+job starts and holds its GPUs for ever. This check is left out if Karpenter, or an admission check of the job's queue,
+may add nodes.
 
 Tolerations are not compared if a RuntimeClass may add some, or if the job is queued and Kueue's flavors may add some.
 The setting `toleratedTaints` names taints for which other webhooks add tolerations. Nothing is checked in a cluster
@@ -105,7 +105,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 def _together(
     job: MPIJob, pod_demands: tuple[Demand, ...], settings: Settings, ctx: Context, *, launcher: bool
 ) -> Iterator[Violation]:
-    """`launcher`: the launcher is a worker too."""
+    """`launcher` is True if the launcher is a worker too."""
     capacity = 0
     for shape, count in counted_shapes(ctx.view):
         pods_of_node = pods_per_node(pod_demands, shape)
@@ -133,7 +133,7 @@ def _nodes_may_come(job: MPIJob, ctx: Context) -> bool:
 
 
 def _causes(all_lacks: list[Lack]) -> list[Lack]:
-    """Other resources are left out if a device is missing: nodes with the device may have more of them."""
+    """If no node has a device, lacks of other resources are left out: nodes with the device may have more of them."""
     devices = [lack for lack in all_lacks if _is_missing_device(lack)]
     return [lack for lack in all_lacks if lack in devices or not (devices and isinstance(lack.demand, Room))]
 
@@ -186,7 +186,7 @@ def _violation(job: MPIJob, pods: JobPods, lack: Lack, settings: Settings, ctx: 
 
 
 def _is_certain(job: MPIJob, lack: Lack, settings: Settings, ctx: Context) -> bool:
-    """Whether the cluster certainly gets no more nodes, not even from Kueue for a queued job."""
+    """Whether all nodes certainly have too little of a resource, and no component adds nodes."""
     demand = lack.demand
     if settings.autoscaled is not False or QUEUE_NAME in job.labels:
         return False
@@ -256,7 +256,7 @@ def _label(key: str, value: str, near: Shapes, node: str, ctx: Context) -> tuple
 
 
 def _affinity(demand: Affinity, near: Shapes, node: str) -> tuple[str, str]:
-    """The first condition that no node meets, if there is a single term."""
+    """(fault, fix). If there is a single term, the fault names the first condition that no node meets."""
     fix = "Request labels that nodes have."
     if not demand.terms:
         return "selects no node, because it has no conditions", "Write some, or remove it."

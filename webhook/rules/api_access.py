@@ -5,7 +5,8 @@ because the injection is off or skipped, a controller owns the job, or `automoun
 account. Nothing is reported if the ServiceAccount `default` gives its pods no token. A projected volume with a
 `serviceAccountToken` is reported for any audience. A token in a Secret of the namespace is not seen.
 
-Pods that need the API should name a `serviceAccountName`, even `default`, with no more permissions than they need.
+Pods that need the API should name a `serviceAccountName`, even if it is `default`. The account should have no more
+permissions than the pods need.
 """
 
 from collections.abc import Iterator

@@ -70,7 +70,7 @@ def _workers(job: MPIJob, namespace: str, pods: Mapping[ByNamespace, Owned]) -> 
 
 
 def _taken(job: MPIJob, kind: str, child: Owned, *, later: bool = False) -> Iterator[Violation]:
-    """`later`: the operator does not need the name yet."""
+    """`later` is True if the operator does not need the name yet."""
     owner = child.owner
     if owner is not None and owner.uid and owner.uid == job.metadata.uid:
         return

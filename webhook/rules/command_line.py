@@ -1,23 +1,23 @@
 """Commands of containers can start their program, and mpirun gets a number of ranks and a program.
 
 No shell reads a container's `command`. With `command: ["mpirun -np 4 train"]` the node looks for a program with this
-whole text as its name. With `["mpirun", "-np 4", "train"]` mpirun rejects the word `-np 4`. `cd`, `export`, `A=B` in
-front of a program, `&&`, `|`, `>` and `$NP` have no effect. A shell without `-c` reads a command line, or `mpirun`, as
-the name of a script. With `["bash", "-c", "mpirun", "-np", "4", "train"]` bash runs `mpirun` alone: only the word after
-`-c` is the script. YAML joins the lines of a script after `>`, and `cd /work mpirun` starts no mpirun. A script that
-ends with `&` ends at once, and its container too.
+whole text as its name. With `["mpirun", "-np 4", "train"]` mpirun rejects the word `-np 4`. Without a shell, `cd`,
+`export`, `A=B` in front of a program, `&&`, `|`, `>` and `$NP` have no effect. A shell without `-c` reads a command
+line, or `mpirun`, as the name of a script. With `["bash", "-c", "mpirun", "-np", "4", "train"]` bash runs `mpirun`
+alone: only the word after `-c` is the script. YAML joins the lines of a script after `>`, and `cd /work mpirun` starts
+no mpirun. A script that ends with `&` ends at once, and its container ends too.
 
-`$NP` in a script is empty if neither the script nor `env` sets it. Kubernetes replaces `$(NP)` by a variable of the
-container. Without this variable a shell runs a program `NP`.
+`$NP` in a script is empty if neither the script nor `env` sets it. Kubernetes replaces `$(NP)` by the container's
+variable `NP`. If the container has no such variable, a shell runs a program `NP`.
 
 The words in `args` without a `command` are checked only if they begin with a shell. Programs that only start another
 program are skipped, such as `env A=B`, `tini --`, `timeout 1h`, `conda run -n NAME` and `su USER -c`.
 
 mpirun needs a program after its options. If a line of a script lacks its `\\` at the end, the next line runs once, on
-the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt. `srun` belongs to Slurm,
-and mpirun cannot start `cd`.
+the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt. `srun` belongs to Slurm.
+mpirun cannot start `cd`.
 
-mpirun fails with an option of another MPI than `mpiImplementation`: `-x` and `--allow-run-as-root` belong to Open MPI,
+mpirun fails with an option of an MPI other than `mpiImplementation`: `-x` and `--allow-run-as-root` belong to Open MPI,
 `-genv`, `-ppn` and `mpiexec.hydra` to Intel MPI and MPICH. If the image has another MPI, such as upstream's
 `mpi-pi:intel`, all ranks run on the launcher.
 
@@ -30,16 +30,16 @@ of ranks. `-np 0` means a rank for each slot with Open MPI, and is an error with
 
 Some arguments make the program fail. The point-to-point tests of OSU, such as `osu_latency`, need exactly two ranks.
 `--nprow` times `--npcol` of HPL cannot exceed the number of ranks. `torchrun --nproc_per_node` cannot exceed the GPUs
-of a worker. Only GROMACS without MPI has `-ntmpi`. `--mca plm slurm` needs Slurm, which no pod has.
-`plm_rsh_agent` with `/etc/mpi/kubexec.sh` needs a file of the operator's v1.
+of a worker. Only GROMACS without MPI has `-ntmpi`. `--mca plm slurm` needs Slurm, which no pod has. `plm_rsh_agent`
+with `/etc/mpi/kubexec.sh` needs a file that only v1 of the operator provides.
 
 The program that mpirun starts, or its script, must not be in a volume that only the launcher mounts. A program in a
-ConfigMap must be executable, also as the container's command. `sshd -d` ends after one connection. A pod cannot run
-`docker` or `singularity`, and has no variables of Slurm or PBS. If `--epochs 3` is one word of the command, Python,
+ConfigMap must be executable, also if it is the container's command. `sshd -d` ends after one connection. A pod cannot
+run `docker` or `singularity`, and has no variables of Slurm or PBS. If `--epochs 3` is one word of the command, Python,
 deepspeed and torchrun get it as one argument.
 
-The job is rejected if the launcher's command is an `mpirun` of Open MPI with a negative number, or with an option and
-its value in one word. Other faults are warnings, because the image is unknown.
+The job is rejected if the launcher's command is an `mpirun` of Open MPI with a negative number of ranks, or with an
+option and its value in one word. Other faults are warnings, because the image is unknown.
 """
 
 import json
@@ -84,7 +84,7 @@ _OF_SHELLS: Final = re.compile("HOME|HOSTNAME|PATH|PWD|USER|(?:OMPI|PMIX?)_.*")
 # Variables that Kubernetes adds for the namespace's Services.
 _OF_SERVICES: Final = re.compile(r"_SERVICE_HOST\Z|_SERVICE_PORT|_PORT(?:_|\Z)")
 _PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
-# A script that reads its arguments, in two patterns: the first is much faster.
+# A script that reads its arguments matches one of two patterns. The first pattern is much faster.
 _ARGUMENT: Final = re.compile(r"\$\{?[@*#!\d]")
 _POSITIONAL: Final = re.compile(r"\b(?:shift|getopts|source)\b|\bfor\s++\w++\s*+(?:;|do\b)|(?:^|[\n;&|])[ \t]*+\.\s")
 # Images with a known MPI.
@@ -101,7 +101,7 @@ _THREADS: Final = re.compile(r"-ntmpi [1-9]\d*")
 _SCHEDULERS: Final = ("alps", "lsf", "slurm", "tm")
 _OF_OPERATOR: Final = mpirun.HOSTFILE.removesuffix("hostfile")
 _PARAMETER: Final = re.compile(r"--?\w*mca (\w+) (\S+)")
-# Parameters with the program that connects to workers, instead of ssh.
+# MCA parameters that name the program that connects to workers instead of ssh.
 _AGENTS: Final = frozenset(("orte_rsh_agent", "plm_rsh_agent", "plm_ssh_agent"))
 _PER_NODE: Final = re.compile(r"(--nproc[-_]per[-_]node)[= ](\d{1,5})\b")
 # Accelerators that have one device each. Neuron accelerators have several cores.
@@ -111,7 +111,7 @@ _DEBUGS: Final = re.compile(r"\s(-[46Deqr]*d\w*)")
 _RUNS_SCRIPTS: Final = re.compile(r"python[\d.]*|accelerate|deepspeed|torchrun")
 # A script with arguments, or an option with its value.
 _WITH_ARGUMENTS: Final = re.compile(r"(?:\S+\.py|--?\w[\w-]*)(?: \S+)+")
-# Commands without an end between them, as after `>` in YAML, which joins lines.
+# Commands without a separator between them, for example because `>` in YAML joins lines.
 _JOINED: Final = re.compile(
     r"(?:\A|[;&|])\s*+(?:set -[^\s;&|]+(?: pipefail)?|cd [^\s;&|]+|export [A-Za-z_]\w*=[^\s;&|]*)"
     r" (?:cd|export|mpiexec|mpirun|set|source) "
@@ -119,7 +119,7 @@ _JOINED: Final = re.compile(
 # Usual values for `$0` of a script.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
-# The operator mounts this file read-only.
+# A command that writes the SSH key, which the operator mounts read-only.
 _MAKES_KEY: Final = re.compile(r"ssh-keygen\s(?![^;&|\n]*-[lyR])[^;&|\n]*?(/\S*)/id_rsa\b")
 # (field of the container, fault, fix)
 _Fault = tuple[str, str, str]
@@ -155,9 +155,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _absent(parameter: str, value: str, launcher: Container) -> str:
-    """The program in an MCA parameter that mpirun needs and that the launcher lacks; empty if there is none.
+    """The program that the MCA parameter names and that the launcher lacks; empty if there is none.
 
-    `/etc/mpi` has the operator's files only. The operators of v1 had an agent there.
+    `/etc/mpi` has only the operator's files. The operator's v1 also had an agent there.
     """
     agent, own = value.partition(" ")[0], [mount.mount_path for mount in launcher.volume_mounts or ()]
     if parameter in _AGENTS and agent.startswith(_OF_OPERATOR) and agent not in own:
@@ -191,7 +191,7 @@ def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
 
 
 def _program(container: Container, argv: Sequence[str], script: str, rest: Sequence[str], job: MPIJob) -> _Fault | None:
-    """`rest`: the words after the script."""
+    """`rest` is the words after the script."""
     program = argv[0].rpartition("/")[2] if argv else ""
     command = shell.unwrapped(container.command or ()) or ("",)
     if command[0] and command[0].split() != [command[0]]:
@@ -237,7 +237,7 @@ def _misused(container: Container) -> Iterator[_Fault]:
     names = (word.rpartition("/")[2] for word in argv)
     first = next((index for index, name in enumerate(names) if _RUNS_SCRIPTS.fullmatch(name)), len(argv))
     for before, word in pairwise(argv[first:]):
-        of_option = before[:1] == "-" and " " not in before  # an option may have such a value
+        of_option = before[:1] == "-" and " " not in before  # the value of an option may contain blanks
         if not of_option and _WITH_ARGUMENTS.fullmatch(word):
             yield _field(container, word), f'"{shortened(word)}" is one word', _split(word)
 
@@ -358,7 +358,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
 
 
 def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> Iterator[_Fault]:
-    """(word, fault, fix) of arguments with which the started program, or mpirun's start of its daemons, fails."""
+    """(word, fault, fix) of arguments with which the started program fails, or mpirun cannot start its daemons."""
     text, program, ranks = " ".join(call.words), call.started.rpartition("/")[2], call.ranks
     name = next((option for option, _ in call.options or () if option in spoken.ranks), "np")
     if _POINT_TO_POINT.fullmatch(program) and ranks not in {None, 2}:
@@ -450,9 +450,10 @@ def _is_command_line(program: str) -> bool:
 def _unreplaced(
     call: Invocation, launcher: Container, named: Collection[str], fixes: Mapping[str, str]
 ) -> Iterator[_Fault]:
-    """(word, fault, fix) of variables without a value; `fixes` has the fixes for numbers of ranks and for hosts.
+    """(word, fault, fix) of variables without a value.
 
-    In a script only these values are checked. Words after a shell that mpirun starts are not checked.
+    `fixes` maps the values of options for ranks and hosts to their fixes. In a script only these values are checked.
+    Words after a shell that mpirun starts are not checked.
     """
     if not call.without_shell:
         variables = shell.Variables("\n".join(launcher.argv), dict.fromkeys(named), complete=not launcher.env_from)
@@ -490,7 +491,7 @@ def _field(container: Container, text: str) -> str:
 
 
 def _ranks(name: str, job: MPIJob, ctx: Context) -> str:
-    """The fix names no number if the job's size must change too."""
+    """The fix for a number of ranks. It names no number if the job's size must change too."""
     sizes = Sizes.of(job, ctx)
     total = sizes.slots * (sizes.own.workers + (1 if sizes.computing_launcher else 0))
     stays = sizes.own.workers in sizes.replicas() and sizes.slots in ctx.admitted.slots & Span(1)

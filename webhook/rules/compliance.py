@@ -1,10 +1,10 @@
 """Jobs with regulated data (HIPAA, PHI) use only the nodes and storage that the policy allows.
 
-A job has regulated data if it, or one of its pod templates, has one of `markers` as label or annotation. With an empty
-list every job has regulated data. Users can omit a marker, so use an empty list for namespaces with only such jobs.
-These requirements are off unless they are set: `nodeLabels` that the node of every pod must have, by nodeSelector or in
-every term of the required node affinity; `storageClasses` (the encrypted classes) for all storage; annotations for the
-audit; no volumes on the disk of the node.
+A job has regulated data if it, or one of its pod templates, has one of `markers` as label or annotation. If `markers`
+is empty, every job has regulated data. Users can omit a marker, so leave `markers` empty for namespaces in which all
+jobs have regulated data. These requirements are off unless they are set: `nodeLabels` that the node of every pod must
+have, by nodeSelector or in every term of the required node affinity; `storageClasses` (the encrypted classes) for all
+storage; annotations for the audit; no volumes on the disk of the node.
 
 `storageClasses` excludes storage without a claim, such as NFS, and PersistentVolumeClaims that do not exist, because
 their class is decided later. A claim is accepted if the service cannot tell whether it exists. Exception: a claim that
@@ -56,11 +56,11 @@ class Settings(RuleSettings):
     refuse_host_path: bool = Field(False, description="Reject hostPath volumes.")
     job_annotations: Metadata = Field(
         {},
-        description='Annotations that the job must have, with a pattern for each value: "*" is any text, "?*" any but '
-        "the empty one.",
+        description='Annotations that the job must have, with a pattern for each value: "*" is any text, "?*" any text '
+        "except the empty text.",
     )
     pod_annotations: Metadata = Field(
-        {}, description="Annotations that both pod templates must have, with patterns like jobAnnotations."
+        {}, description="Annotations that both pod templates must have, with patterns as in jobAnnotations."
     )
 
     @field_validator("job_annotations", "pod_annotations")

@@ -4,15 +4,16 @@ A job that Kueue can never admit waits for ever, and only the status of its Work
 if
 
 - its pods request a resource for which the ClusterQueue has no quota (`resource X unavailable in ClusterQueue`);
-- no flavor matches the pods (`NoMatchingFlavor`): the pods do not tolerate the flavor's taint, they require another
-  label, or only the pods or only the flavor use topology-aware scheduling;
+- no flavor matches the pods (`NoMatchingFlavor`): the pods do not tolerate the flavor's taint, they require a label
+  that the flavor does not have, or only one of the two (pods and flavor) uses topology-aware scheduling;
 - all flavors are topology-aware and a role, such as most launchers, requests no resource that the ClusterQueue covers
   (`no TAS flavor assigned`). A request of `0` avoids this;
 - no matching flavor has enough quota, including all quota that the cohort could lend (`ExceedsMaxQuota`).
 
 Requests are added up as Kueue does it: with the defaults of LimitRanges and the overhead of the RuntimeClass, without
-`resources.excludeResourcePrefixes`. Nothing is reported if objects cannot be read, a cohort has a cycle, or Kueue
-transforms a resource. Jobs for MultiKueue, with resource claims or with a prebuilt Workload are not checked.
+the resources in `resources.excludeResourcePrefixes`. Nothing is reported if objects cannot be read, a cohort has a
+cycle, or Kueue transforms a resource. Jobs for MultiKueue, with resource claims or with a prebuilt Workload are not
+checked.
 
 A violation is a warning, because quotas change. Its numbers are the numbers in Kueue's messages.
 """
@@ -130,7 +131,7 @@ def _fixable(obstacle: Obstacle) -> Mismatch:
 
 
 def _other_queue(ctx: Context, name: str | None, sets: tuple[PodSet, ...], fits: Fits) -> str:
-    """Empty if the unchanged job fits into no other queue."""
+    """The fix that names another queue; empty if the unchanged job fits into no other queue."""
     for other, behind in islice(queues.usable(ctx.view, ctx.namespace), MAX_QUEUES_TRIED):
         if other != name and fits(behind, sets):
             return f"Use queue {other}."

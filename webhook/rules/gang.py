@@ -99,7 +99,7 @@ def _queued(job: MPIJob) -> bool:
 def _min_available(
     job: MPIJob, requested: int | None, settings: Settings, ctx: Context, *, waits: bool
 ) -> Iterator[Violation]:
-    """`waits`: the operator creates the launcher only when all workers run.
+    """`waits` is True if the operator creates the launcher only when all workers run.
 
     Workers above the admitted maximum are not counted.
     """

@@ -93,12 +93,12 @@ class Settings(RangeRuleSettings):
     refuse_visible_devices: bool = Field(
         False,
         description="Reject NVIDIA_VISIBLE_DEVICES in every container. Otherwise it is a warning in containers that "
-        "request no accelerator; with max: 0 it is rejected in them.",
+        "request no accelerator; with max: 0 it is rejected in these containers.",
     )
 
     @property
     def others(self) -> tuple[str, ...] | None:
-        """None if claims that cannot be counted cause a warning."""
+        """The allowed `other_classes`; None if claims that cannot be counted only cause a warning."""
         return self.other_classes if self.refuse_uncounted_claims else None
 
 
@@ -143,7 +143,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """If nodes are known, the rule `accelerator-available` reports misspelt names."""
+    """Reports nothing if nodes are known: the rule `accelerator-available` then reports misspelt names."""
     for where, amounts in () if node_shapes(ctx.view) else ctx.once(quantities, template):
         for name in amounts:
             meant = misspelt_accelerator(name) if "/" in name else None
@@ -241,7 +241,7 @@ def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation
 
 
 def _of_a_worker(job: MPIJob, settings: Settings, ctx: Context) -> int:
-    """The suggestion for a launcher with too few accelerators: a worker's number if it is within the limits."""
+    """The number of accelerators that a fix suggests: a worker's number if it is within the limits, else `min`."""
     count = devices.of_each(job.worker, settings.resources, ctx)
     return count if settings.min <= count <= settings.max else settings.min
 
@@ -298,10 +298,10 @@ def uncounted(
     ctx: Context,
     others: tuple[str, ...] | None = None,
 ) -> Iterator[Violation]:
-    """Claims with an unknown number of GPUs, once for each reason and role in a review, whichever rule calls this.
+    """Reports claims with an unknown number of GPUs, once for each reason and role in a review.
 
-    The violation is a warning if `others` is None. If the policy rejects the claims, `others` are the other allowed
-    DeviceClasses.
+    Several rules call this function. The violation is a warning if `others` is None. Otherwise the claims are rejected,
+    and `others` are the DeviceClasses without accelerators that claims may request.
     """
     where = f"{path}.template.spec.resourceClaims"
     if where in ctx.memo.reported_claims:
@@ -321,10 +321,11 @@ def uncounted(
 def _visible(
     path: str, template: PodTemplate, settings: Settings, *, overwritten: bool, pod: Devices
 ) -> Iterator[Violation]:
-    """GPUs from a variable of the container toolkit. `overwritten`: the operator sets it in the first container.
+    """Reports variables by which the container toolkit gives GPUs to a container.
 
-    A user's value overrides the device plugin's (kubernetes `pkg/kubelet/kubelet_pods.go`, `opts.Envs`). Claims of
-    other devices, such as adapters, give no GPU.
+    `overwritten` is True if the operator sets the variable in the first container. A user's value overrides the device
+    plugin's value (kubernetes `pkg/kubelet/kubelet_pods.go`, `opts.Envs`). Claims of other devices, such as adapters,
+    give no GPU.
     """
     first = template.containers[0]
     for kind, index, container in template.each_container:

@@ -1,9 +1,9 @@
 """The launcher starts ranks on the workers, and the workers run sshd for the launcher's connections.
 
-Without the operator's hostfile, `/etc/mpi/hostfile`, horovodrun and deepspeed run all ranks on the launcher, and so do
-torchrun, accelerate and a plain Python program that mpirun does not start. The workers and their GPUs then stay idle.
-Open MPI, MPICH and Intel MPI get the path of the hostfile from the operator. horovodrun fails if it gets both hosts and
-a hostfile.
+Without the operator's hostfile, `/etc/mpi/hostfile`, horovodrun and deepspeed run all ranks on the launcher. torchrun,
+accelerate and a plain Python program run all ranks on the launcher if mpirun does not start them. The workers and their
+GPUs then stay idle. Open MPI, MPICH and Intel MPI get the path of the hostfile from the operator. horovodrun fails if
+it gets both hosts and a hostfile.
 
 mpirun connects to workers only by ssh. It cannot use a worker that runs `sleep infinity` or the training itself, or a
 worker that ends after it has installed or started sshd.
@@ -48,8 +48,7 @@ _NAMES_HOSTS: Final = re.compile(
 )
 _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent", re.IGNORECASE)
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
-# The name of a machine, or of a worker without the name of the Service or with a wrong one. The hostfile has
-# `worker.service`.
+# The name of a machine, or of a worker without the correct name of the Service. The hostfile has `worker.service`.
 _UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?|(?:host|node)-?\d+)(?=[:,]|\Z)")
 _OF_HOSTS: Final = frozenset(("H", "host", "hosts"))
 _ADDRESS: Final = re.compile(
@@ -87,7 +86,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
             return
         program = _only(worker, started)
         is_tool = program in programs.TOOLS
-        # Without mpirun the workers may run ranks. After `args` such as sleep, the image's entry point may start sshd.
+        # Without mpirun the workers may run ranks. If only `args` is set, the image's entry point may start sshd.
         if program is None or not (job.mpirun_calls or (is_tool and faults)) or (is_tool and not worker.command):
             return
         fault = f"runs {shortened(program, MAX_SHOWN_WORDS_CHARACTERS) or _EMPTY}, no sshd"

@@ -9,8 +9,8 @@ These checks are off by default: `allowedRegistries` (registries, also with a pa
 the service account may have the secret.
 
 An image without a tag, or with the tag `latest`, is a warning, because nodes may run different versions of it. With
-`refuseLatest` the image is rejected or admitted instead. On OpenShift, an image with a tag is a warning if its registry
-is mirrored by digest only: the mirror does not serve tags.
+`refuseLatest: true` the image is rejected, with `false` it is admitted. On OpenShift, an image with a tag is a warning
+if its registry is mirrored by digest only: the mirror does not serve tags.
 
 This rule has two limits. Without `requireDigest` the registry decides which image a tag means when a pod starts. A
 command in a container can download programs.
@@ -65,7 +65,7 @@ class Settings(RuleSettings):
 
 @rule("images", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    # By image and reason, the first violation in each template.
+    # For each image and reason, the first violation in each template.
     warned: dict[tuple[str, ...], dict[str, Violation]] = {}
     unpinned = _unpinned(job, ctx.old) if settings.require_digest else {}
     for _, path, replica in job.replicas():

@@ -1,13 +1,14 @@
 """A job has no more bytes than the policy allows.
 
 The size is the number of bytes of the object as JSON, including `metadata.managedFields` and the status. A policy
-cannot change two further limits. An object that etcd could not store (1.5 MiB), or with more than 20,000 mappings and
-lists, is rejected without other checks. A job whose checks take more than 250 ms of processor time is rejected, because
-other jobs would have to wait. With `mode` `warn` or `audit`, jobs above these two limits are admitted unchecked and
-without injections; a job that takes too much time still gets the injections `created-by` and `job-timeout`.
+cannot change two further limits. First, an object that etcd could not store (1.5 MiB), or with more than 20,000
+mappings and lists, is rejected without other checks. Second, a job whose checks take more than 250 ms of processor time
+is rejected, because other jobs would have to wait. With `mode` `warn` or `audit`, jobs above these two limits are
+admitted unchecked and without injections; a job that takes too much time still gets the injections `created-by` and
+`job-timeout`.
 
-An update that leaves spec, labels and annotations unchanged is always admitted. In a cluster with Kueue, an update by a
-controller of the policy may also change the fields that Kueue changes when it starts and stops a job.
+An update that leaves spec, labels and annotations unchanged is always admitted. In a cluster with Kueue, an update by
+one of the policy's `controllers` may also change the fields that Kueue changes when it starts and stops a job.
 """
 
 from collections.abc import Iterator

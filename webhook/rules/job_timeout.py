@@ -7,17 +7,17 @@ change of the annotation is a warning, because only the field applies.
 
 With a `max`, an update cannot remove the limit, and a job with `training.openshift.io/timeout-action: notify-only` must
 have one. The injection `job-timeout` sets a missing limit: to `max` with `notify-only`, else to the injection's
-default. If the injection is off, a new job may have no limit, except with `notify-only`. For services that run for ever
-set `max: null`, or allow users to exempt jobs and annotate a time such as `3650d`.
+default. If the injection is off, a new job without `notify-only` may have no limit. For services that run for ever set
+`max: null`, or allow users to exempt jobs and annotate a time such as `3650d`.
 
-Pods that are terminated, suspended or deleted get their grace period in addition to the limit. `maxGracePeriod` is the
-longest grace period of a template and its probes.
+Pods that are terminated, suspended or deleted get their grace period in addition to the limit. `maxGracePeriod` limits
+the grace periods of a template and its probes.
 
-Workers keep running after the launcher with `cleanPodPolicy: None`, and run without a launcher if it never starts. So
-the injection `job-timeout` sets the `activeDeadlineSeconds` of the Worker template to `max`. This rule rejects a value
-above `max`, and an update that removes the value.
+With `cleanPodPolicy: None`, workers keep running after the launcher has ended. If the launcher never starts, workers
+run without it. So the injection `job-timeout` sets the `activeDeadlineSeconds` of the Worker template to `max`. This
+rule rejects a value above `max`, and an update that removes the value.
 
-Exceptions: the time starts again with each resume, and with each new pod after a user has deleted one. Pods of
+Exceptions: the time starts again with each resume, and with each new pod after a user has deleted a pod. Pods of
 TrainJobs end only with the TrainJob. A user who may create Pods or Jobs needs no MPIJob to run longer.
 """
 
@@ -87,7 +87,7 @@ def _limit_of_job(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Vio
         as_annotated = None if action == NOTIFY_ONLY else annotated
         fix = _limit(as_annotated, most)
         yield Violation(FIELD, "is missing; every job needs a time limit", fix, CauseReason.REQUIRED)
-    # If both are equal, the user or the injection wrote the field.
+    # If annotation and field are equal, either the user or the injection wrote the field.
     longest, path = (annotated, ANNOTATION) if seconds in {None, annotated} else (seconds, FIELD)
     if most is not None and longest is not None and longest > most:
         allowed = _allowed(most if path == FIELD else settings.max)
@@ -115,7 +115,7 @@ def _grace_periods(job: MPIJob, settings: Settings) -> Iterator[Violation]:
 
 
 def _with_grace_periods(template: PodTemplate) -> Iterator[tuple[str, PodSpec | Probe]]:
-    """(path below the pod's spec, part)"""
+    """(path below the pod's spec, part that has a grace period)"""
     if template.spec is not None:
         yield "", template.spec
     for kind, index, container in template.each_container:
@@ -126,7 +126,7 @@ def _with_grace_periods(template: PodTemplate) -> Iterator[tuple[str, PodSpec | 
 
 
 def _limit_of_workers(job: MPIJob, longest: str, ctx: Context) -> Iterator[Violation]:
-    """The workers' limit is at most `longest`, or the job's limit if that is longer, and an update keeps it."""
+    """The workers' limit must not exceed the longer of `longest` and the job's limit. An update must not remove it."""
     of_workers, limit, most = _own_limit(job), job.run_policy.active_deadline_seconds, duration.parse(longest)
     if limit is None:
         return
@@ -173,7 +173,7 @@ def _limit(annotated: int | None, most: int | None) -> str:
 
 
 def _disagreement(annotation: str, annotated: int, seconds: int, *, stored: bool, beyond: int | None) -> Violation:
-    """`beyond`: the maximum if the annotation is above the maximum."""
+    """`beyond` is the maximum if the annotation is above the maximum, else None."""
     if stored:
         fault = f"{mention(TIMEOUT, annotation)} has no effect on an existing job, which has {seconds} s"
         fix = f"Set {FIELD} to {annotated if beyond is None else _allowed(beyond)}."

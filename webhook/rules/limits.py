@@ -1,4 +1,4 @@
-"""Limits of the messages of rules."""
+"""Limits for the messages of rules."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ MAX_LISTED_SHAPES: Final = 10
 MAX_SHOWN_WORDS_CHARACTERS: Final = 24
 """Characters of a split command line in a warning."""
 MAX_SHOWN_ARGUMENTS_CHARACTERS: Final = 18
-"""Characters of words after a script in a warning."""
+"""Characters of the words after a script in a warning."""
 MAX_MCA_ADVICE_CHARACTERS: Final = 50
 """Characters of advice with an MCA parameter in a warning."""
 MAX_LISTED_WORDS: Final = 50
@@ -21,7 +21,7 @@ MAX_QUOTA_WARNINGS: Final = 3
 MAX_NAMED_QUOTAS: Final = 5
 """Quotas named in a message."""
 MAX_SPLIT_CHARACTERS: Final = 300
-"""Characters of a command line that are split into words for a message."""
+"""Characters of the longest command line that is split into words for a message."""
 MAX_SHOWN_REGISTRIES: Final = 5
 """Registries named in a message."""
 MAX_CLAIM_NAME_CHARACTERS: Final = 20
@@ -41,4 +41,4 @@ MAX_SHOWN_QUEUES: Final = 3
 MAX_QUEUE_NAME_CHARACTERS: Final = 30
 """Characters of a queue's name in a warning."""
 MAX_REJECTIONS: Final = 5
-"""Rejections of an SCC named in a message after the first."""
+"""Rejections of an SCC that a message names in addition to the first rejection."""

@@ -9,7 +9,8 @@ not manage MPIJobs at all, the job starts at once, outside the quota. A label wi
 Kueue sends a job with `managedBy: kueue.x-k8s.io/multikueue` to another cluster. Such a job never starts if it has no
 queue, or if its ClusterQueue has no admission check of MultiKueue.
 
-A violation is a warning, because a queue may be created or resumed after the job. Unknown queues cause no warning.
+A violation is a warning, because a queue may be created or resumed after the job. Nothing is reported if the queues
+cannot be read.
 """
 
 from collections.abc import Iterator
@@ -89,6 +90,6 @@ def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
 
 
 def _may_send(check: str, ctx: Context) -> bool:
-    """A missing AdmissionCheck only makes the queue inactive."""
+    """True also for a missing AdmissionCheck, because it only makes the queue inactive."""
     admission_check = ctx.view.get(ADMISSION_CHECKS, check)
     return not isinstance(admission_check, AdmissionCheck) or admission_check.controller == MULTIKUEUE

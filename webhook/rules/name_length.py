@@ -1,8 +1,9 @@
 """The job's name leaves room for scaling up.
 
 Worker pods are called `<name>-worker-<index>`, which must be a DNS label of at most 63 characters. The name must be
-short enough for `scaleTo` workers. If a running job is scaled beyond the room in its name, the operator does nothing
-more for the job. The rule `upstream-contract` rejects names that are too long for the current number of workers.
+short enough for `scaleTo` workers. If a running job is scaled to more workers than its name allows, the operator does
+nothing more for the job. The rule `upstream-contract` rejects names that are too long for the current number of
+workers.
 
 With `setHostnameAsFQDN` the host of a worker is called `<name>-worker-<index>.<name>.<namespace>.svc.cluster.local`.
 The kubelet starts no pod with a host name of more than 64 characters. The violation is a warning if the name would fit

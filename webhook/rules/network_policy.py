@@ -17,8 +17,8 @@ apply to these pods, and the other pods would reject connections from them. RDMA
 Multus networks, and replacements of the cluster's network, have their own kind of policy. Isolate such jobs by
 partitions (InfiniBand), VLANs or separate networks.
 
-Without its own NetworkPolicy, a job gets a warning if a policy of the namespace selects the workers and no policy
-admits any pod of the namespace.
+A job without its own NetworkPolicy gets a warning if policies of the namespace select its workers, and none of these
+policies admits a pod of the namespace.
 """
 
 from collections.abc import Iterator
@@ -118,7 +118,7 @@ class Settings(WarningRuleSettings):
 
 
 def posture(requested: str | None, settings: Settings) -> Posture:
-    """The posture of a job with this annotation."""
+    """The posture of a job whose annotation is `requested`."""
     return Posture(requested) if requested in settings.choices else settings.posture
 
 

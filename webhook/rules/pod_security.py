@@ -10,10 +10,10 @@ labels are read as Pod Security reads them: enforce as restricted, audit and war
 The setting `floor` is a level in addition to the labels. If the namespace enforces this or a stricter level, the
 version in the namespace's label applies.
 
-The checks depend on the version of the API server, which the service reads together with its policies: with `hostUsers:
-false` root is allowed only from 1.35 on, and API servers before 1.33 drop the field. If no version can be read, as in
-`check` of files, the newest checks apply unless `clusterVersion` is set. After an upgrade the old version applies until
-a policy changes or the service restarts.
+The checks depend on the version of the API server: for example, with `hostUsers: false` root is allowed only from 1.35
+on, and API servers before 1.33 drop the field. The service reads the version together with its policies. If no version
+can be read, as by the command `check` for files, the newest checks apply unless `clusterVersion` is set. After an
+upgrade the old version applies until a policy changes or the service restarts.
 
 `floor` applies only to the pods of jobs. For pods that a user creates directly, only the labels apply.
 """
@@ -88,7 +88,7 @@ class Settings(RuleSettings):
 
 
 class _Namespace(msgspec.Struct, frozen=True):
-    """The levels of the namespace: `labelled` by its labels, `policy` also with the floor."""
+    """The levels of the namespace. `labelled` has the levels of its labels, `policy` also includes the floor."""
 
     name: str
     policy: labels.NamespaceLevels
@@ -97,7 +97,7 @@ class _Namespace(msgspec.Struct, frozen=True):
 
 
 def admits(settings: Settings) -> Admitted:
-    """The version of the level restricted, if that is the floor: the injection `security-context` satisfies it."""
+    """If the floor is restricted, its version, so that the injection `security-context` satisfies it."""
     restricted = settings.floor is Level.RESTRICTED
     return Admitted(restricted_since=parse_version(settings.floor_version).minor if restricted else None)
 
@@ -136,7 +136,7 @@ def _judge(
     limits: tuple[dict[str, bool], ...] = ({}, {"advisory": True}, {"audit_only": True})
     for mode, limit in zip((enforce, warn, audit), limits, strict=True):
         results = _faults(mode, template, newest)
-        if not compared:  # for an update every fault is needed, to compare it with the stored job
+        if not compared:  # an update is compared with the stored job, for which every fault is needed
             results = of_root.without_consequences(results, template)
         broken = places(mode, template, newest=newest) if compared and results else {}
         for result in results:
@@ -160,7 +160,7 @@ def _faults(level: LevelVersion, template: PodTemplate, newest: Version) -> list
 
 def _violation(path: str, result: Result, message: str, fix: str, degree: Degree | None, **limit: Any) -> Violation:
     shown = shortened(message, MAX_POD_SECURITY_CHARACTERS)
-    # An init container may be a copy of the first container, such as the container of launcher-wait.
+    # An init container may be a copy of the first container, as in the injection `launcher-wait`.
     first = min(result.paths, key=lambda place: place.startswith("spec.initContainers"))
     return Violation(f"{path}.{first}", shown, fix=fix, reason=CauseReason.FORBIDDEN, degree=degree, **limit)
 

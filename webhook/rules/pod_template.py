@@ -1,26 +1,27 @@
 """The API server accepts the pods of the pod templates.
 
 The API server validates only pods. It stores a job whose template has a volume mount without its volume, and rejects
-each pod that the operator creates later, on every attempt; the job's status stays empty. This rule is the API server's
-validation of a pod, with the defaults of the API server and the operator, as far as the result is certain when the job
-is submitted. It covers types, choices, numbers, names, references inside the template, resources, probes, volumes,
+each pod that the operator creates later, on every attempt; the job's status stays empty. This rule makes the API
+server's checks of a pod, with the defaults of the API server and the operator, as far as the result is certain when the
+job is submitted. It covers types, choices, numbers, names, references inside the template, resources, probes, volumes,
 tolerations, security contexts, ports, affinity and spread.
 
 Other rules check the rest: `images` checks images, `upstream-contract` checks negative and invalid quantities and the
 operator's volumes and names, `gpus` checks accelerators, `limit-range` checks the defaults of LimitRanges, and
 `references` and `priority` check objects that must exist.
 
-Also rejected are containers that the kubelet never starts: user 0 with `runAsNonRoot: true`, and volumes of huge pages
-that no container requests. `hostNetwork` with `hostUsers: false` is rejected, because its feature gate
-`UserNamespacesHostNetworkSupport` is off in Kubernetes 1.35. If the gate is on, exempt the job.
+The rule also rejects containers that the kubelet never starts: containers with user 0 and `runAsNonRoot: true`, and
+containers with a volume of huge pages that no container requests. `hostNetwork` with `hostUsers: false` is rejected,
+because its feature gate `UserNamespacesHostNetworkSupport` is off in Kubernetes 1.35. If the gate is on, exempt the
+job.
 
 Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes. A probe that names a port which the
-container does not define never succeeds, and is a warning. An `httpGet` probe of sshd's port, 22 or 2222, a `mountPath`
-that ends with `:ro` or `:rw`, as for Docker, and a number of GPUs in `nodeSelector` are warnings too.
-If a worker runs only sshd, `httpGet` and gRPC probes and a `tcpSocket` probe of another port are warnings. So are
-contradictory conditions on a label in every term of a required node affinity.
+container does not define never succeeds, and is a warning. These are warnings too: an `httpGet` probe of sshd's port
+(22 or 2222), a `mountPath` that ends with Docker's `:ro` or `:rw`, and a number of GPUs in `nodeSelector`. If a worker
+runs only sshd, `httpGet` and gRPC probes and a `tcpSocket` probe of another port are warnings. Contradictory conditions
+on a label in every term of a required node affinity are a warning.
 
-Not checked are fields that depend on other feature gates, or that MPIJobs rarely use: `hostnameOverride`,
+The rule does not check fields that depend on other feature gates, or that MPIJobs rarely use: `hostnameOverride`,
 `restartPolicyRules`, `workloadRef`, the sum of requests compared with the pod's requests, tolerations with `Gt` or
 `Lt`, projected trust bundles and certificates, options for Windows, and the details of storage that is mounted without
 a claim.
@@ -48,7 +49,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def violations(job: MPIJob, ctx: Context, *, added: Mapping[str, tuple[str, ...]]) -> Iterator[Violation]:
-    """Checks both templates. Volumes that the operator has `added` to a role may be mounted."""
+    """Checks both templates. `added` has the names of the volumes that the operator adds, by role."""
     pods = [spec.template.spec for _, _, spec in job.replicas() if spec.template.spec]
     volumes = [volume for pod in pods for volume in pod.volumes or ()]
     roles = [

@@ -12,7 +12,7 @@ Without a class, and without a default class, the values are 0 and `PreemptLower
 fields.
 
 A class is accepted if it is unknown whether it exists. `allowed` and `allowedWorkload` list the classes that jobs may
-name. Without these settings, `system-cluster-critical` and `system-node-critical` of Kubernetes may be named too.
+name. Without these settings, jobs may name all classes, even `system-cluster-critical` and `system-node-critical`.
 """
 
 from collections.abc import Callable, Iterator
@@ -81,7 +81,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _stated(pod: PodSpec, path: str, ctx: Context) -> Iterator[Violation]:
-    """Nothing is reported if the class is missing or unknown."""
+    """Reports nothing if the pod names a class that is missing or unknown."""
     pod_class = class_of_pods(ctx.view, pod.priority_class_name)
     if pod_class is None or (pod_class is UNKNOWN and pod.priority_class_name):
         return

@@ -4,15 +4,15 @@ sshd gives the ranks on a worker a new environment, without the variables in the
 Intel MPI and horovodrun pass on the launcher's variables. Open MPI passes on only variables that `-x NAME` or `-x
 NAME=VALUE` names, and variables that begin with `OMPI_`.
 
-A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, that have no effect: variables of the
-launcher of an Open MPI job without `-x`, also if its script exports them, and variables that only the worker has. If a
-container starts only mpirun or sshd, the warning also names other variables that only ranks could read, such as
-`HF_HOME`, and `PATH` if the container's command is a path. Variables `PATH` and `LD_LIBRARY_PATH` with only folders of
-Open MPI are left out if mpirun is started by its path or with `--prefix`: mpirun then sets these folders on the
+A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, that have no effect. These are variables of
+an Open MPI launcher that no `-x` names, even if the launcher's script exports them, and variables that only the worker
+has. If a container starts only mpirun or sshd, the warning also names other variables that only ranks could read, such
+as `HF_HOME`, and `PATH` if the container's command is a path. Variables `PATH` and `LD_LIBRARY_PATH` with only folders
+of Open MPI are left out if mpirun is started by its path or with `--prefix`: mpirun then sets these folders on the
 workers.
 
-A warning also names an interface of nodes in `NCCL_SOCKET_IFNAME` or `GLOO_SOCKET_IFNAME`, such as `ib0`. A pod has it
-only with `hostNetwork`, an annotation for more networks, or a resource claim.
+A warning also names an interface of nodes in `NCCL_SOCKET_IFNAME` or `GLOO_SOCKET_IFNAME`, such as `ib0`. A pod has
+such an interface only with `hostNetwork`, an annotation for more networks, or a resource claim.
 
 No variable is reported if the launcher's command line cannot be read, if the ranks' command sources a file, or if the
 worker runs more than sshd. Nothing is reported either if `OMPI_MCA_mca_base_env_list` is set, because Open MPI 4 fails
@@ -131,7 +131,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     passed_on |= exports.named & _OF_IMAGES
     env = [*(worker.containers[0].env or ())]
     if not passed_on.issuperset([variable.name for variable in env]) and _only_sshd(worker.containers[0]):
-        # The launcher's script may pass on a variable to which it assigns.
+        # The launcher's script may pass on a variable that it sets.
         names = _names(worker, env, settings, alone=True, script=script, word=_WORD)
         missing = [name for name in names if name not in passed_on and f"{name}=" not in script]
         how = ", with -x for mpirun" if exports.selective else ""
@@ -140,7 +140,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _interfaces(job: MPIJob) -> Iterator[Violation]:
-    """Network interfaces of nodes. Pods have them with hostNetwork, or by Multus or a claim."""
+    """Reports interfaces that only nodes have. A pod has them only with hostNetwork, Multus or a resource claim."""
     pod = job.worker.template if job.worker else PodTemplate()
     if pod.spec is None or pod.spec.host_network or pod.spec.resource_claims or "network" in " ".join(pod.annotations):
         return
@@ -183,9 +183,11 @@ def _exported(container: Container) -> Iterator[EnvVar]:
 def _names(
     template: PodTemplate, env: Sequence[EnvVar], settings: Settings, *, alone: bool, script: str, word: re.Pattern[str]
 ) -> Sequence[str]:
-    """The variables of `env` that are for ranks; `alone`: the first container starts only mpirun or sshd.
+    """The names of the variables in `env` that are for ranks.
 
-    A variable is not only for ranks if it is a `word` of the script or of another variable, or if it has a `fieldRef`.
+    `alone` is True if the first container starts only mpirun or sshd. Other variables than the settings' `names` are
+    then for ranks too, except variables with a `fieldRef` and variables whose name is a word of the script or of
+    another variable's value. `word` matches such words in the script.
     """
     is_for_ranks = settings.for_ranks.fullmatch
     names = {variable.name for variable in env if is_for_ranks(variable.name)}

@@ -49,7 +49,7 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
     name: str
     namespace: str = ""
     unchecked: bool = False
-    """No other rule reports an invalid name."""
+    """True if no other rule reports an invalid name."""
     keys: tuple[tuple[str, str], ...] = ()
     """(path, key) of required keys."""
 

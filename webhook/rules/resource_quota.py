@@ -5,9 +5,9 @@ rule adds up all pods of the job, with the claims and other objects that are cre
 scopes match. The used part of a quota includes the amounts that other admitted jobs will still use.
 
 A job that needs more than a whole quota never fits, and is rejected. A job that needs more than the unused part is
-rejected too, unless it is suspended, or in a queue that Kueue manages and that accepts jobs. A waiting job gets a
-warning. If a quota limits CPU or memory, a job whose pods do not state these amounts is rejected: the API server would
-reject the pods.
+rejected too. Two kinds of jobs wait instead and get a warning: suspended jobs, and jobs in a queue that Kueue manages
+and that accepts jobs. If a quota limits CPU or memory, a job whose pods do not state these amounts is rejected: the API
+server would reject the pods.
 
 For an update only the additional use is charged. Jobs that have ended, jobs that the operator rejects, and pods in
 another cluster (MultiKueue) use no quota. OpenShift's ClusterResourceQuotas are treated as quotas of each namespace
@@ -41,11 +41,11 @@ SUSPEND: Final = "spec.runPolicy.suspend"
 
 
 class Settings(RuleSettings):
-    """The resources for which messages write GPUs."""
+    """The resources that messages call GPUs."""
 
     accelerators: ResourceNames = Field(
         DEFAULT_ACCELERATORS,
-        description="Resource names for which messages write GPUs; `*` in a name matches any text.",
+        description="Names of resources that messages call GPUs; `*` in a name matches any text.",
     )
 
 
@@ -94,8 +94,9 @@ def _uncounted(assessment: Assessment, ctx: Context) -> Iterator[Violation]:
 def _queued(job: MPIJob, ctx: Context) -> bool:
     """Whether Kueue certainly keeps the job suspended until it fits.
 
-    The label alone is not enough, because Kueue may not manage the job. Any user can name an owner, and Kueue starts a
-    job at once if it manages the owner (kueue `pkg/controller/jobframework`, `ApplyDefaultForSuspend`).
+    The label alone is not enough, because Kueue may not manage the job. A job with an owner does not count: any user
+    can name an owner, and Kueue starts the job at once if Kueue manages the owner (kueue `pkg/controller/jobframework`,
+    `ApplyDefaultForSuspend`).
     """
     name = job.labels.get(QUEUE_NAME)
     if not name or job.owned or manages(ctx.view, ctx.namespace, framework(job)) is not True:
@@ -105,13 +106,13 @@ def _queued(job: MPIJob, ctx: Context) -> bool:
 
 
 def _urgency(short: Shortage, assessment: Assessment, settings: Settings) -> tuple[bool, bool, int, str]:
-    """Shortages for ever first, then accelerators, then quotas that admit the fewest workers."""
+    """A sort key: permanent shortages first, then accelerators, then quotas that admit the fewest workers."""
     accelerator = is_accelerator(short.resource.removeprefix("requests."), settings.accelerators)
     return not short.impossible, not accelerator, assessment.most_workers(short.quota), short.resource
 
 
 def _path(job: MPIJob, ctx: Context) -> str:
-    """The field that the update resumes, else the replicas of workers, or the launcher."""
+    """`suspend` if the update resumes the job, else the replicas of workers, or the launcher if there is no Worker."""
     if ctx.old is not None and ctx.old.suspended and not job.suspended:
         return SUSPEND
     return f"{replica_path(WORKER)}.replicas" if job.worker is not None else replica_path(LAUNCHER)

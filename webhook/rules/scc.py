@@ -54,9 +54,9 @@ def _violation(template: str, outcome: Outcome, namespace: str) -> Violation:
 
 
 def _distinct(rejections: Iterable[Rejection]) -> list[Rejection]:
-    """Each rejection once, at a container rather than at an init container that copies it.
+    """Each rejection once. If a container and an init container have the same rejection, the container's remains.
 
-    An unset field is left out if there are other rejections: the injection `scc` sets `hostUsers`.
+    An unset `hostUsers` is left out if there are other rejections, because the injection `scc` sets it.
     """
     distinct: dict[object, Rejection] = {}
     for rejection in sorted(rejections, key=lambda rejection: rejection.path.startswith("spec.initContainers")):

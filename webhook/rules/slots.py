@@ -6,19 +6,20 @@ worker may have a slot for each core of its Neuron accelerators.
 Other checks are warnings, because only the program knows how it uses its ranks:
 
 * slots that differ from the GPUs of a worker: each rank usually uses one GPU, and NCCL rejects two ranks on one GPU.
-  Nothing is reported if `mpirun` shows the intention: it starts a rank for each slot and there are more GPUs, it starts
-  as many ranks on each worker as there are slots, or it starts torchrun, deepspeed or accelerate, which start a process
-  for each GPU;
+  Nothing is reported if `mpirun` shows the intention in one of three ways: it starts a rank for each slot and a worker
+  has more GPUs than slots; it starts as many ranks on each worker as there are slots; or it starts torchrun, deepspeed
+  or accelerate, which start a process for each GPU;
 * slots that exceed a worker's CPUs: mpirun hangs or fails (kubeflow/mpi-operator#318);
 * more ranks in `mpirun -np` than slots: Open MPI and Horovod do not start, MPICH and Intel MPI put several ranks on a
-  slot; fewer ranks than slots leave GPUs idle;
-* more ranks for each worker (`-N`, `-npernode`, `--map-by ppr:4:socket`) than slots, or fewer ranks in total than
-  `-np`: Open MPI does not start.
+  slot;
+* fewer ranks than slots: GPUs stay idle;
+* a number of ranks for each worker (`-N`, `-npernode`, `--map-by ppr:4:socket`) that is above the slots, or too low for
+  the total of `-np`: Open MPI does not start.
 
-The job is rejected if the launcher's command is itself one of these calls of Open MPI's `mpirun`, and the call
-certainly fails: it reads the operator's hostfile, by an option or by the injection `mpi-env`, and no other parameter of
-Open MPI, rank file, unknown variable or volume could allow more ranks. Settings in the image are not seen. With
-`--oversubscribe`, several ranks on a slot are not reported.
+The job is rejected if the launcher's command is itself an `mpirun` of Open MPI that starts more ranks than slots and
+certainly fails. It certainly fails if it reads the operator's hostfile, by an option or by the injection `mpi-env`, and
+if no other parameter of Open MPI, rank file, unknown variable or volume could allow more ranks. Settings in the image
+are not seen. With `--oversubscribe`, several ranks on a slot are not reported.
 
 The value of a variable is known if the script or the container's `env` has only one value for it, such as `NP=4` or
 `NP=${NP:-4}`. A call with other variables, or with unknown options, is not checked.
@@ -175,7 +176,7 @@ def _is_clear(call: Invocation) -> bool:
 
 
 def _crowded(job: MPIJob, slots: int, most: int) -> Violation | None:
-    """A call of Open MPI with more ranks for each worker than slots, or with too few for `-np`."""
+    """Reports a call of Open MPI with more ranks for each worker than slots, or with fewer ranks in all than `-np`."""
     for call in job.mpirun_calls:
         limit = mpirun.per_node(call)
         if limit is None or not call.options or may_share_slots(job):
@@ -215,7 +216,7 @@ def _least_cpus(pods: Mapping[str, PodTemplate]) -> _Cpus:
 
 
 def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:
-    """`fixed`: the number of slots cannot be lower, so the CPUs must change."""
+    """`fixed` is True if the number of slots cannot be lower, so that the CPUs must change."""
     whose = "per worker" if cpus.role == WORKER else "in the launcher"
     path = replica_path(cpus.role) if fixed and cpus.role == LAUNCHER else PATH
     fix = f"Request {slots} CPUs." if fixed else f"Set it to {cpus.amount}, or request {slots} CPUs."
@@ -224,7 +225,7 @@ def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:
 
 
 def _cpu_count(container: Container) -> int:
-    """Rounded up; 0 without limit and request."""
+    """The container's CPUs, rounded up; 0 if it has neither a limit nor a request."""
     if container.resources is None:
         return 0
     limits, requests = container.resources.limits or {}, container.resources.requests or {}
@@ -232,7 +233,7 @@ def _cpu_count(container: Container) -> int:
 
 
 def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus: bool) -> Iterator[Violation]:
-    """`most`: the maximum of slots for the fix; `nodes`: the minimum of pods that run ranks."""
+    """`most` is the most slots that the fix suggests; `nodes` is the minimum number of pods that run ranks."""
     current = _nodes(job)
     nodes = _admitted_nodes(job, ctx, nodes)  # another rule rejects the current number if it is not admitted
     total = slots * nodes
@@ -265,7 +266,7 @@ def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) ->
 
 
 def _beyond(job: MPIJob, call: Invocation, total: int, ctx: Context, *, in_all: str, fix: str) -> Iterator[Violation]:
-    """`total`: the number of slots."""
+    """`total` is the number of slots."""
     if job.launcher is None or call.ranks is None or may_share_slots(job):
         return
     effect = "refuses to start" if call.refuses else "puts several ranks on a slot"

@@ -11,8 +11,8 @@ user of ssh and that other users may read. The requirements are:
 * sshd of root needs the capabilities SETGID, SETUID and SYS_CHROOT. sshd of another user needs NET_BIND_SERVICE in
   upstream's images (mpi-operator `build/base/Dockerfile`). CRI-O gives no SYS_CHROOT (cri-o
   `internal/config/capabilities/capabilities_linux.go`): sshd logs `chroot("/run/sshd"): Operation not permitted`, and
-  ssh reports "Connection reset" (mpi-operator issue 642). This is a warning if all nodes run CRI-O. Nothing is
-  injected, because the level restricted and most SCCs of OpenShift reject SYS_CHROOT;
+  ssh reports "Connection reset" (mpi-operator issue 642). A missing SYS_CHROOT is a warning if all nodes run CRI-O. No
+  injection adds SYS_CHROOT, because the level restricted and most SCCs of OpenShift reject it;
 * `sshAuthMountPath` is a folder, not a file such as `/root/.ssh/id_rsa`;
 * sshd needs `StrictModes no` in its configuration, because every user may read the folder of the keys.
 
@@ -29,8 +29,8 @@ user without a home (`openshift.io/sa.scc.uid-range`). In both cases a job gets 
 runs sshd or starts mpirun as root. If the SCC chooses the user, upstream's image is a warning too, because it does not
 have this user.
 
-A job that certainly cannot work is rejected; other faults are warnings. Without a user in container and pod, the user
-is unknown. A `/root/.ssh` may also come from the API server, since it is the default.
+A job that certainly cannot work is rejected; other faults are warnings. If neither the container nor the pod names a
+user, the user is unknown. The path `/root/.ssh` may be the API server's default instead of the user's choice.
 """
 
 import re
@@ -74,7 +74,7 @@ _ANOTHER_USER: Final = re.compile(
     r"(?:su(?<!\wsu)|sudo(?<!\wsudo)|gosu(?<!\wgosu)|runuser(?<!\wrunuser)|setpriv(?<!\wsetpriv))\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)"
     r"\s+(?:-c\s+['\"]?[^'\"]{0,200}?|--\s+)?mpi(?:run|exec)\b)?"
 )
-# The launcher copies the key to another folder, or passes the key to ssh.
+# Signs that the launcher copies the key to another folder, or passes the key to ssh.
 _OWN_KEY: Final = re.compile(r"ssh|IdentityFile|(?:^|\s)-i\s")
 
 
@@ -91,7 +91,7 @@ class _Side(msgspec.Struct, frozen=True):
     privileged: bool
     added: set[str]
     dropped: set[str]
-    """Capabilities, without the prefix CAP_."""
+    """The names of capabilities, without the prefix CAP_."""
     scc: str = ""
     """The SCC that chose the user, in words; empty if the job names a user."""
 
@@ -123,7 +123,7 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         yield Violation(FIELD, fault, "Set it to /root/.ssh, or /home/USER/.ssh where the job runs as another user.")
         return
     of_root = normpath(mount_path) == OF_ROOT
-    rejected = {role for role, outcome in of_scc.items() if outcome.rejections}  # the user of these is unknown
+    rejected = {role for role, outcome in of_scc.items() if outcome.rejections}  # the users of these roles are unknown
     open_users = all(
         (side.other_than_root or side.role in rejected) and (side.user is None or side.scc) for side in sides.values()
     )
@@ -259,7 +259,7 @@ def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -
 
 def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
     if launcher.user == 0 and mount_path != OF_ROOT and not _another_user(sshd.text(launcher.container)):
-        # If the path is outside root's home, a script may copy the key, so it is a warning.
+        # If the path is not in root's home, the violation is a warning, because a script may copy the key.
         message = f'the launcher is root, whose key ssh does not accept from "{mount_path[:100]}"'
         fix = "Set it to exactly /root/.ssh, or run as the user in whose home it is."
         yield Violation(FIELD, message, fix=fix, advisory=normpath(mount_path) != OF_ROOT)

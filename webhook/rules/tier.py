@@ -2,7 +2,7 @@
 
 A policy with a namespace selector assigns a tier to namespaces, such as those with the label
 `training.openshift.io/tier: premium` (tenants must not be able to change it). The settings of this rule are the tier's
-limits, and nothing is limited unless it is set. The rules `worker-count`, `gpus` and `mpi-implementation` have the
+limits. A limit that is not set does not apply. The rules `worker-count`, `gpus` and `mpi-implementation` have the
 limits of the whole platform.
 
 A tier may exclude these features: `runLauncherAsWorker`; `gangScheduling`, which is any field of

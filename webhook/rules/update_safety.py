@@ -1,12 +1,12 @@
 """An update does not break a running job.
 
-When some fields change, the operator rewrites the hostfile and the Service at once, but not the running launcher. When
-other fields change, the operator silently stops handling the job (mpi-operator `pkg/controller/mpi_job_controller.go`).
+When some fields change, the operator rewrites the hostfile and the Service at once, but the running launcher stays as
+it is. When other fields change, the operator silently stops handling the job (mpi-operator
+`pkg/controller/mpi_job_controller.go`).
 
-These changes are rejected after the operator has created the job's pods, unless the stored job is suspended. Until the
-operator has started the job, every field may change. If the job has ended, the change has no effect and is a warning.
-If Kueue has admitted the job, a change of any field of its containers is a warning too, because Kueue then stops the
-job and queues it again.
+These changes are rejected as soon as the operator has started the job, unless the stored job is suspended. If the job
+has ended, the change has no effect and is a warning. If Kueue has admitted the job, a change of any field of its
+containers is a warning too, because Kueue then stops the job and queues it again.
 """
 
 from collections.abc import Iterator

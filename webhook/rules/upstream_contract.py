@@ -4,17 +4,18 @@ The MPI operator checks a job only after it is stored: an invalid job gets one e
 again. This rule makes the same checks earlier (mpi-operator `pkg/apis/kubeflow/validation/validation.go`), on the
 object with the operator's defaults. It also rejects:
 
-* keys of `mpiReplicaSpecs` that the operator ignores or that make it crash, and enums that the schema does not list;
+* keys of `mpiReplicaSpecs` that the operator ignores or that make it crash, and values of enums that the schema does
+  not list;
 * volumes, mounts and names that the operator itself uses, and mounts inside the folders that it mounts read-only (the
   SSH keys and `/etc/mpi`);
 * negative quantities, for which the API server rejects every pod;
 * quantities such as `1e1.5`, which no Kubernetes program can read. While such a job is stored, the operator cannot list
   any job.
 
-The operator prepares only the first container of each pod. It is a warning if only another container has accelerators.
-It is also a warning if another container runs mpirun or sshd, and the command of the first container shows that the
-first container does not. A variable of the first container that the operator overwrites, such as
-`OMPI_MCA_plm_rsh_args`, is a warning too.
+The operator prepares only the first container of each pod. It is a warning if a later container has accelerators and
+the first container has none. It is also a warning if a later container runs mpirun or sshd, and the command of the
+first container shows that the first container does not. A variable of the first container that the operator overwrites,
+such as `OMPI_MCA_plm_rsh_args`, is a warning too.
 """
 
 import re
@@ -269,7 +270,7 @@ def _accelerators(container: Container) -> int:
 
 
 def _folder(path: str) -> str:
-    """`normpath` alone keeps two slashes at the start."""
+    """The normalized path. `normpath` alone keeps two slashes at the start."""
     return path if _PLAIN.fullmatch(path) else normpath(f"/{path.lstrip('/')}")
 
 

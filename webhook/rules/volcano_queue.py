@@ -117,7 +117,10 @@ def _not_a_leaf(path: str, queue: VolcanoQueue, settings: Settings, view: Cluste
 
 
 def _too_small(job: MPIJob, queue: VolcanoQueue, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The first queue, from the job's queue upwards, whose capability is too small; else the first without room now."""
+    """Reports the first queue, from the job's queue upwards, whose capability is too small.
+
+    If there is none, reports the first queue whose free part is too small.
+    """
     request, above = volcano.min_resources(job, ctx), [*volcano.ancestors(ctx.view, queue)]
     for limiting in (queue, *above):
         if beyond := _beyond(request, limiting.capability):

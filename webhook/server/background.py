@@ -1,4 +1,4 @@
-"""Background tasks next to reviews. A task that fails is logged and restarted; it never ends the service."""
+"""Background tasks that run alongside reviews. If a task fails, it is logged and restarted, and the service goes on."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, MutableMapping
@@ -8,7 +8,7 @@ from typing import Any, Final
 from webhook.client import wire
 
 RESTART_SECONDS: Final = 5.0
-# Seconds after which a restarted task has recovered.
+# Seconds after which a restarted task counts as recovered.
 STEADY_SECONDS: Final = 60.0
 
 
@@ -22,7 +22,7 @@ async def in_background(
 ) -> AsyncIterator[None]:
     """Run `work` until it is done or the block ends. Restart it after an error.
 
-    `faults` maps `name` to the last failure, for the administrator, until the task has run for `STEADY_SECONDS`.
+    After a failure, `faults` maps `name` to a text for the administrator until the task has run for `STEADY_SECONDS`.
     """
     recorded = {} if faults is None else faults
 

@@ -38,7 +38,7 @@ class ClientCaFile:
     async def poll(self) -> None:
         problem = ""
         try:
-            # a file system can hang
+            # reading blocks if the file system hangs
             if self._use(await asyncio.to_thread(self._read)):
                 self._log.info("client CA", reloaded=str(self._path))
         except CertificateError as error:

@@ -8,5 +8,5 @@ def now() -> datetime:
 
 
 def today() -> date:
-    """In UTC, like the dates on which exemptions end."""
+    """The date in UTC. The dates on which exemptions end are in UTC too."""
     return now().date()

@@ -43,9 +43,9 @@ class ClusterLink:
     """The connection to a cluster."""
 
     api: Client
-    """For single calls."""
+    """The client for single calls."""
     connection: Connection
-    """For lists and watches."""
+    """The connection for lists and watches."""
     view: LiveView
     watches: tuple[Watch[Any, Any], ...]
     """All watches, for metrics."""
@@ -62,7 +62,7 @@ class ClusterLink:
     """The failures of background tasks that were restarted, by task."""
 
     async def first_answer(self, seconds: float) -> None:
-        """Return once everything is settled, or namespaces cannot be read, or the time is over."""
+        """Return once `settled` is set, or namespaces cannot be read, or `seconds` have passed."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not (self.settled.is_set() or self.view.reason(NAMESPACES)):  # noqa: ASYNC110 - a watch has no event for it
@@ -94,7 +94,7 @@ class ClusterLink:
         return namespace
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
-        """Whether the requester may exempt jobs, by rule; ClusterError if that is unknown."""
+        """For each rule, whether the requester may exempt jobs from the rule; ClusterError if that is unknown."""
         return await access_reviews.may_exempt(self.api, request, rules)
 
     async def policy_impact(
@@ -127,10 +127,10 @@ async def linked(
     more: Iterable[Resource[Any, Any]] = (),
     on_quota: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
-    """Keep a link up to date until the block ends. ClusterError if no valid configuration exists.
+    """Keep a link up to date until the block ends. ClusterError if there is no valid client configuration.
 
     `apply` gets the policies after each change: `base`, overridden by the ConfigMaps in `namespace`. `more` are
-    additional resources to watch. `on_quota` gets the outcome of each verdict.
+    additional resources to watch. `on_quota` gets the outcome of each verdict on quotas.
     """
     api = await calls.connect(kubeconfig)
     try:
@@ -190,7 +190,7 @@ async def policy_impact(
 ) -> list[str]:
     """A line on the verdicts that would change, and a line on the injections that would change.
 
-    They cover as many jobs as can be listed and judged in time.
+    The lines cover as many jobs as can be listed and judged in time.
     """
     replayer = Replayer(before=before, after=after, view=view, today=today)
     listed = False

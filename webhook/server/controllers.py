@@ -58,7 +58,7 @@ async def run_watch(stack: AsyncExitStack, around: Surroundings, *watches: Watch
 
 
 def _unread(watch: Watch[Any, Any]) -> dict[str, str]:
-    """Kinds that the controllers cannot read, without kinds that are not installed."""
+    """The concern that this kind cannot be read; empty if the kind can be read or is not installed."""
     if watch.known or watch.not_installed or not watch.reason:
         return {}
     return {f"unknown-{watch.kind.name}": f"no information about {watch.kind.name}: {watch.reason}"}
@@ -72,7 +72,7 @@ async def run_reconciler(
     *watches: Watch[Any, Any],
     work: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> None:
-    """Run a reconciler, or the `work` that runs it, and the reconciler's own `watches`, until `stack` ends."""
+    """Run a reconciler and its `watches` until `stack` ends. `work`, if given, runs instead of `reconciler.run`."""
     around.telemetry.companion(reconciler, api)
     around.readiness.concerns_of(lambda: {reconciler.name: reconciler.problem} if reconciler.problem else {})
     await run_watch(stack, around, *watches)

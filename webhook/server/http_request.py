@@ -62,20 +62,20 @@ class Refused(Exception):
 
 @dataclass(eq=False, slots=True)
 class Request:
-    """The body is read only after `ReviewHandler.expect`."""
+    """A request. Its body is read only after `ReviewHandler.expect` has accepted its head."""
 
     target: str = ""
     method: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Names in upper or lower case."""
+    """aiohttp's mapping, which ignores the case of names."""
     length: int | None = None
     peer: str = ""
     certificate: Mapping[str, Any] = field(default_factory=dict)
-    """Verified by TLS."""
+    """The client's certificate, verified by TLS; empty if there is none."""
     started: float = 0.0
-    """When the head was complete."""
+    """The time when the head was complete."""
     deadline: float = 0.0
-    """When the client stops waiting for the reply."""
+    """The time when the service stops working on the reply."""
     hook: str | None = None
     """None for an unknown path."""
     body: bytes = b""

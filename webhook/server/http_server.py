@@ -23,11 +23,11 @@ LINGER_SECONDS: Final = 2.0
 AHEAD_SECONDS: Final = 0.2
 """Seconds in which a client that sent a second request can read the reply to the first."""
 KEEPALIVE_SECONDS: Final = 200.0
-"""Seconds after which an idle connection is closed. Go clients close it after 90 s; the server should not be first."""
+"""Seconds after which an idle connection is closed. Go clients close it after 90 s, before the server does."""
 # Descriptors for everything except connections: the operations port, calls to the API server, files.
 RESERVED: Final = 256
 LEAST: Final = 32
-# Reasons to reject or abort a connection: a metric label.
+# Reasons to reject or abort a connection, which are the values of a metric's label.
 REASONS: Final = ("full", "handshake", "silent", "head", "ahead", "unread", "descriptors")
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -91,7 +91,7 @@ class HttpServer(web.Server):
         self._idle = asyncio.Event()
 
     def connect(self, peer: str, abort: Callable[[], object]) -> "HttpConnection":
-        """Until the handshake is over, `abort` ends the connection."""
+        """Make a connection. Until the handshake is over, `abort` ends it."""
         return HttpConnection(self, peer, abort, loop=self._loop, **self._kwargs)
 
     async def idle(self) -> None:
@@ -117,7 +117,7 @@ class HttpServer(web.Server):
 
 
 class HttpConnection(web.RequestHandler):
-    """aiohttp's parser gets one head, then as many bytes as its Content-Length says, and no more."""
+    """A connection. It gives aiohttp's parser one head, then as many bytes as the head's Content-Length says."""
 
     def __init__(self, server: HttpServer, peer: str, abort: Callable[[], object], **options: Any) -> None:
         super().__init__(server, **options)
@@ -128,9 +128,9 @@ class HttpConnection(web.RequestHandler):
         """When the head of the current request arrived."""
         self.length: int | None = None
         self.busy = False
-        """A request has no reply yet."""
+        """True while a request has no reply."""
         self.last = False
-        """No further request is accepted."""
+        """True if no further request is accepted."""
         self.abort = abort
         self._server = server
         self._ahead = False  # the client has sent more than one request
@@ -141,7 +141,7 @@ class HttpConnection(web.RequestHandler):
     def connection_made(self, transport: BaseTransport) -> None:
         """Called when the handshake is over."""
         super().connection_made(transport)
-        opened = cast("Transport", transport)  # uvloop's transport has the methods
+        opened = cast("Transport", transport)  # uvloop's transport has the methods of Transport
         opened.set_write_buffer_limits(MAX_UNSENT_BYTES)
         self.abort = opened.abort
         self._start_timer(MAX_HEAD_SECONDS, "silent")
@@ -194,7 +194,7 @@ class HttpConnection(web.RequestHandler):
             self._stop_timer()
             self._head, self.busy, self.started = b"", True, monotonic()
             super().data_received(data[:end])
-            if not self._messages:  # the beginning of HTTP/2
+            if not self._messages:  # these bytes begin HTTP/2
                 self.cut("head")
                 return
             message, _ = self._messages[-1]

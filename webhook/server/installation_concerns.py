@@ -1,7 +1,7 @@
 """Checks the service's webhook configurations and permissions every minute.
 
-The concerns are in the log, in a metric and in `/readyz`, which still passes. `mpijob-webhook doctor` checks more. The
-watches report missing permissions for the kinds that rules use.
+The problems (concerns) appear in the log, in a metric and in `/readyz`, which still passes. `mpijob-webhook doctor`
+checks more. The watches report missing permissions for the kinds that rules use.
 """
 
 import asyncio

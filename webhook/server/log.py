@@ -1,8 +1,8 @@
 """JSON log lines on standard error, one for each event.
 
 Exception texts are never logged: they may quote objects. A thread writes the lines, because a pipe without a reader
-would otherwise stop all reviews. `RefusalLog` logs one rejection of each kind and counts the others, because a client
-can cause thousands in a second.
+would otherwise stop all reviews. `RefusalLog` logs the first rejected request of each kind and counts further requests,
+because a client can cause thousands in a second.
 """
 
 import logging
@@ -76,7 +76,7 @@ DRAIN_SECONDS: Final = 2.0
 
 
 class LogWriter:
-    """Lines for a file descriptor. Call `drain` at the end of the process.
+    """Writes lines to a file descriptor. Call `drain` at the end of the process.
 
     Python's own buffered files have a lock: a thread that is stuck in a write would hold it at the end of the process.
     """
@@ -146,7 +146,7 @@ class RefusalLog:
         self._more: Counter[tuple[str, tuple[tuple[str, Any], ...]]] = Counter()
         """Logged kinds, and the number of later rejections of each kind."""
         self._others = 0
-        """Rejections of other kinds."""
+        """The number of rejections of kinds that are not logged."""
 
     def warning(self, event: str, **fields: Any) -> None:
         if self._clock() - self._since >= SUMMARY_SECONDS:

@@ -30,7 +30,7 @@ class Metric:
     help: str
     """Help for administrators, who read it without context."""
     on_scrape: bool = False
-    """The values are computed on each scrape."""
+    """True if the values are computed on each scrape."""
     buckets: tuple[float, ...] = ()
 
     @property
@@ -205,7 +205,7 @@ METRICS: Final = (
     ),
     _gauge("build_info{version, python}", "1, with the running version as a label."),
 )
-"""At `/metrics`. No label names a namespace, a user or a job."""
+"""The metrics at `/metrics`. No label names a namespace, a user or a job."""
 
 
 Value = tuple[str, tuple[str, ...], float]

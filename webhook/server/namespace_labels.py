@@ -1,4 +1,4 @@
-"""Limits the number of namespaces that are labels of metrics."""
+"""Limits the number of namespaces that metrics have as label values."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -10,7 +10,7 @@ BEYOND: Final = "_other"
 
 
 class Labels:
-    """The first `maximum` values are labels until the process ends."""
+    """Accepts the first `maximum` values as label values until the process ends."""
 
     def __init__(self, maximum: int) -> None:
         self._maximum = maximum

@@ -17,7 +17,10 @@ from webhook.server.http_server import Handler
 
 
 class Readiness:
-    """Checks by name: functions that return a problem on one line. The service is ready while none returns one."""
+    """Checks by name: functions that return a problem on one line, or nothing.
+
+    The service is ready while no check returns a problem.
+    """
 
     def __init__(self, *names: str) -> None:
         """The checks fail until they are set to pass."""

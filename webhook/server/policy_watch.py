@@ -30,8 +30,8 @@ from webhook.work_limit import TooExpensive, limited
 POLICIES: Final = "policies"
 # Seconds until a failed write is retried.
 RETRY = 30.0
-# Seconds between two checks for the right to list the policies. After DENIALS denials in a row the right is missing.
-# One denial is not enough: right after its start the API server denies every request.
+# Seconds between two checks for the right to list the policies. After DENIALS denials in a row, the right counts as
+# missing. One denial is not enough: an API server that has just started denies every request.
 LOOK = 5.0
 DENIALS = 3
 
@@ -40,9 +40,9 @@ DENIALS = 3
 class PolicyWatch:
     """Makes a PolicySet from the records of `watch`, and passes it with the state of each ConfigMap to `apply`.
 
-    `base` are layers from other sources (a file). While the ConfigMaps cannot be listed, the last good documents of the
-    previous run are used. If there are none and the right to list ConfigMaps is certainly missing, the defaults are
-    used. Otherwise the service is not ready. The service is also not ready if this `version` can read neither the
+    `base` has the policies from other sources (a file). While the ConfigMaps cannot be listed, the last good documents
+    of the previous run are used. If there are none and the right to list ConfigMaps is certainly missing, the defaults
+    are used. Otherwise the service is not ready. The service is also not ready if this `version` can read neither the
     current text of a document nor its last good copy.
     """
 
@@ -98,7 +98,7 @@ class PolicyWatch:
             group.create_task(self._begin_without_list())
 
     async def _begin_without_list(self) -> None:
-        """Before the first list: use the last good documents, or the defaults if the right is missing."""
+        """Before the first list: use the last good documents, or the defaults if the right to list is missing."""
         denials = 0
         right = Right("list", "", "configmaps", self.namespace)
         while not self._loaded.is_set():

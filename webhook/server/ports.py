@@ -22,7 +22,7 @@ PAUSE_SECONDS = 0.1
 
 
 class ListenError(Exception):
-    """The message has the reason."""
+    """The message says why the address cannot be listened on."""
 
 
 class Port:
@@ -46,7 +46,7 @@ class Port:
         self._listener.close()
 
     async def close(self) -> None:
-        """End every connection. Clients get `CLOSE_SECONDS` to answer.
+        """End every connection. Clients get `CLOSE_SECONDS` to end TLS.
 
         An event loop with open transports does not close cleanly.
         """

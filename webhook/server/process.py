@@ -23,13 +23,14 @@ from webhook.server.telemetry import Telemetry
 PORTIONS = 1_000, 2, 300
 PR_SET_DUMPABLE = 4
 TRIM_SECONDS = 10.0
-"""Seconds between two returns of freed memory to the system. Each takes a millisecond or two."""
+"""Seconds between two returns of freed memory to the system. Each return takes a millisecond or two."""
 
 
 def run(settings: ServeSettings) -> int:
     """Serve until a signal; returns the exit code.
 
-    0 after a drain; 2 if the service cannot start; 128 + n if a second signal n ended it.
+    0 after a drain, or after a signal before the service was ready; 2 if the service cannot start; 128 + n if a second
+    signal n ended it.
     """
     _raise_limit()
     _forbid_core_dumps()
@@ -123,7 +124,7 @@ async def _freeze(settled: asyncio.Event) -> None:
 async def _give_memory_back() -> None:
     """Return freed memory to the system. glibc would keep the memory of 10,000 closed TLS connections.
 
-    https://man7.org/linux/man-pages/man3/malloc_trim.3.html; other C libraries lack it.
+    https://man7.org/linux/man-pages/man3/malloc_trim.3.html; other C libraries lack `malloc_trim`.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     while trim is not None:

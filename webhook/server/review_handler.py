@@ -38,7 +38,7 @@ from webhook.server.telemetry import Telemetry
 from webhook.work_limit import TooExpensive, limited
 
 T = TypeVar("T")
-# The rest of the API server's timeout is for the network.
+# The part of the client's timeout in which the service must reply. The rest is for the network.
 SHARE_OF_TIMEOUT = 0.8
 RESERVE_SECONDS = 0.05  # for the decision and the reply
 
@@ -74,7 +74,7 @@ class ReviewHandler:
         self._max_in_flight = max_in_flight
         self._timeout = timeout
         self._clients = frozenset(clients)
-        self._waiting = 0  # for the cluster
+        self._waiting = 0  # reviews that wait for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
         self._trials = ThreadPoolExecutor(1)  # one at a time, because each trial has a process that needs much memory
         self._options = options
@@ -93,9 +93,9 @@ class ReviewHandler:
             raise Refused(HTTPStatus.NOT_FOUND, part.off)
 
     async def answer(self, request: Request) -> Reply:
-        """The reply to a review. This method never raises, and waits only for the API server."""
+        """The reply to a review. Every error becomes a reply."""
         hook = request.hook
-        assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
+        assert hook is not None, "`expect` has checked it"  # noqa: S101 - for the type checker
         try:
             if monotonic() > request.deadline - RESERVE_SECONDS:
                 raise DeadlineExceeded("before it began")
@@ -119,7 +119,7 @@ class ReviewHandler:
             return self._without_decision(request, error)
 
     async def _read_namespace(self, name: str, request: Request) -> None:
-        """The labels of the Namespace choose the policy, so it is read from the API server if it is not cached."""
+        """Read the Namespace from the API server if it is not cached. Its labels choose the policy."""
         cached = self.view.get(NAMESPACES, name)
         if self.cluster is None or not name or not isinstance(cached, Answer):
             return
@@ -132,7 +132,7 @@ class ReviewHandler:
                 raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, reason, str(error)) from None
 
     async def _read_grants(self, cluster: ClusterLink, request: Request) -> None:
-        """Read which SCCs accounts may use, in half of the remaining time. No job is rejected if they are not read."""
+        """Read which SCCs accounts may use, in half of the remaining time. A timeout rejects no job."""
         with self._waiting_for_cluster(), suppress(TimeoutError):
             async with asyncio.timeout(max(0, request.deadline - monotonic()) / 2):
                 await cluster.grants.read(request.missing_grants)

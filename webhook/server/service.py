@@ -50,8 +50,8 @@ from webhook.server.telemetry import Telemetry
 
 # Seconds that `register` waits for the caches to fill.
 SETTLE_SECONDS = 10.0
-# Seconds from complete caches to the first check of the installation, which imports much of `doctor`. Until then at
-# least one readiness probe has succeeded.
+# Seconds from complete caches to the first check of the installation, which imports much of `doctor`. In this time
+# at least one readiness probe succeeds.
 BEFORE_CONCERNS_SECONDS = 3.0
 
 
@@ -67,7 +67,7 @@ class Service:
     ca_pem: bytes | None
     """The certificate of the CA in memory; None if there is no such CA."""
     server: HttpServer
-    """The open connections to the review port."""
+    """The server of the review port, with its open connections."""
     port: Port
     url: str
     ops_url: str
@@ -91,7 +91,7 @@ class Service:
         await self.registration.install(configurations)
         try:
             await registration.make_namespace(api, self.settings.policy_namespace)
-        except ClusterError as error:  # quotas are then judged only by the cache
+        except ClusterError as error:  # quotas are then judged by this process's cache alone
             self.telemetry.log.warning("the namespace for quota reservations cannot be read", reason=str(error))
 
     async def deregister(self) -> None:
@@ -145,7 +145,7 @@ def _load(settings: ServeSettings) -> None:
             resolve_name(hook.answer or hook.decide)
     other_jobs.all_kinds()
     if settings.in_cluster:
-        import_module("webhook.client.kubeconfig")  # it imports the official client: 0.8 s
+        import_module("webhook.client.kubeconfig")  # it imports the official Kubernetes client, which takes 0.8 s
 
 
 async def _started(stack: AsyncExitStack, settings: ServeSettings, telemetry: Telemetry) -> Service:
@@ -208,7 +208,7 @@ async def _started(stack: AsyncExitStack, settings: ServeSettings, telemetry: Te
     if settings.in_cluster:
         link = await _follow_cluster(stack, service, base)
         if settings.register:
-            await link.first_answer(SETTLE_SECONDS)  # without a namespace, `register` reports the reason
+            await link.first_answer(SETTLE_SECONDS)  # if namespaces cannot be read, `register` reports the reason
     else:
         readiness.passes("policy")
         readiness.passes("cluster")
@@ -328,7 +328,7 @@ def _try_custom_rules(layers: tuple[Layer, ...]) -> None:
 
 
 def _custom_rules(policies: PolicySet) -> set[str]:
-    """The ids of custom rules. Imports the engine, so that no review waits for the import."""
+    """The ids of custom rules. Imports the CEL engine, so that no review waits for the import."""
     ids = {full_id(rule.id) for layer in policies.layers for rule in layer.document.custom_rules}
     if ids and installed():
         import_module("webhook.cel.environment")

@@ -31,7 +31,7 @@ class ServeSettings:
     kubeconfig: Path | None = None
     """None means the pod's ServiceAccount, or kubectl's default outside of a pod."""
     listen: Address = ("127.0.0.1", 8443)
-    """For reviews."""
+    """The address of the port for reviews."""
     ops_listen: Address = ("127.0.0.1", 8081)
     """The address of the port with health and metrics."""
     policy: Path | None = None
@@ -41,7 +41,7 @@ class ServeSettings:
     kueue_namespace: str = KUEUE_NAMESPACE
     """The namespace of Kueue's configuration."""
     register: bool = False
-    """Install the webhook configurations while the service runs. Requires the CA in memory."""
+    """Install the webhook configurations while the service runs. Requires that the CA is made in memory."""
     tls_cert: Path | None = None
     """A certificate file that cert-manager or an administrator renews. It is read again after each change."""
     tls_key: Path | None = None

@@ -53,7 +53,7 @@ class Telemetry:
         self.job_registry = CollectorRegistry()
         """Optional parts fill it with metrics that name namespaces."""
         self.on_validated: list[Callable[[str, Decision], None]] = []
-        """Further counters of verdicts on jobs, called with the namespace."""
+        """Functions that count verdicts on jobs, called with the namespace and the verdict."""
         self._refusals = RefusalLog(self.log)
         self._policies: list[Value] = []
         self._plugin_failures: set[tuple[str, ...]] = set()
@@ -103,7 +103,7 @@ class Telemetry:
             self.metrics.add("conversions_total", version, outcome, amount=number)
 
     def plugins(self, plugins: Iterable[Plugin], failures: Failures) -> None:
-        """From now on, each kind of failure of a plug-in is logged once."""
+        """Log the plug-ins, and from now on each kind of plug-in failure once."""
         loaded = tuple(plugins)
         for plugin in loaded:
             self.log.log(

@@ -1,6 +1,7 @@
 """The Pod Security Standards as a library: `evaluate(level, version, template)`.
 
-Pod Security admission rejects only pods. This package checks their template, with the same messages.
+Pod Security admission checks only pods, not the pod templates of jobs. This package checks pod templates and makes the
+same messages.
 https://github.com/kubernetes/kubernetes/tree/master/staging/src/k8s.io/pod-security-admission
 """
 

@@ -44,7 +44,7 @@ _HOST: Final = {
     "host_ipc": "Remove hostIPC: for shared memory mount an emptyDir with medium: Memory at /dev/shm.",
     "host_pid": "Remove hostPID.",
 }
-# The keys are prefixes of the host's path followed by a slash.
+# A key is compared with the start of the path on the host, after a slash is appended to that path.
 _INSTEAD_OF: Final = {
     "/dev/infiniband/": "RDMA needs no hostPath: a device resource such as rdma/hca in limits brings the devices",
     "/dev/shm/": "use an emptyDir with medium: Memory",  # noqa: S108 - a path in users' templates
@@ -58,7 +58,7 @@ _STORAGE: Final = "use a PersistentVolumeClaim, or an emptyDir for scratch space
 
 
 def advice(result: Result, template: PodTemplate) -> str:
-    """The change of the template, as sentences."""
+    """The change of the template that fixes the violation, as sentences."""
     spec = template.spec or PodSpec()
     match result.check:
         case "hostNamespaces":
@@ -75,7 +75,7 @@ def advice(result: Result, template: PodTemplate) -> str:
 
 
 def permitting(result: Result, version: Version, template: PodTemplate) -> Level:
-    """The strictest level that allows a pod with this result, which is from a check at `version`."""
+    """The strictest level that allows the pod despite this violation. The check ran at `version`."""
     check = REGISTRY[result.check]
     if check.level is Level.BASELINE or check.revision(version) is None:
         return Level.PRIVILEGED

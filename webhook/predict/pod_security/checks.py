@@ -1,6 +1,7 @@
 """The checks, sorted by id like the results of Pod Security admission.
 
-The documentation contains the docstrings of the checks. Their `containers[*]` includes init and ephemeral containers.
+The documentation contains the docstrings of the checks. In these docstrings, `containers[*]` includes init and
+ephemeral containers.
 """
 
 from collections.abc import Callable, Iterator
@@ -56,7 +57,7 @@ class Check(msgspec.Struct, frozen=True):
     overrides: tuple[str, ...] = ()
     """The baseline checks that this check replaces at the level restricted."""
     spares: Callable[[Subject], bool] | None = None
-    """Returns True for pods that always pass."""
+    """Returns True for a pod that passes without a check of its fields."""
 
     def revision(self, version: Version) -> int | None:
         """The minor version that last changed the check up to `version`; None if the check did not exist yet."""
@@ -95,7 +96,11 @@ def _user_namespace(pod: Subject) -> bool:
 
 
 def refusal(reason: str, bad: list[Place], fault: str, field: str, *, pod: bool = False) -> Fault | None:
-    """None if there are no `bad` containers and `pod` is false. The detail names pod or containers before `fault`."""
+    """None if nothing breaks the check.
+
+    `bad` are the containers that break it. `pod` is True if the pod's own field breaks it. The detail is the names of
+    the pod and the containers, followed by `fault`.
+    """
     if not (bad or pod):
         return None
     return Fault(reason, f"{setters(pod, bad)} {fault}", fields(field, bad, pod=pod))
@@ -104,7 +109,7 @@ def refusal(reason: str, bad: list[Place], fault: str, field: str, *, pod: bool 
 def evaluate(level: Level, version: Version, template: PodTemplate, *, newest: Version = NEWEST) -> list[Result]:
     """The violations of `level`, in Kubernetes' order.
 
-    `newest` is the cluster's version. An API server treats `latest` and later versions as its own.
+    `newest` is the cluster's version. An API server replaces `latest` and versions above its own with its own version.
     """
     if level is Level.PRIVILEGED:
         return []
@@ -116,7 +121,10 @@ def evaluate(level: Level, version: Version, template: PodTemplate, *, newest: V
 
 @cache
 def checks(level: Level, version: Version) -> dict[str, Check]:
-    """The checks by id: those of baseline, then those that only restricted has. `version` is at most NEWEST."""
+    """The checks of a level by id: first the checks of baseline, then those added by restricted.
+
+    `version` is at most NEWEST.
+    """
     if level is Level.PRIVILEGED:
         return {}
     existing = [check for check in REGISTRY.values() if check.revision(version) is not None]
@@ -182,8 +190,8 @@ def _app_armor_profile(pod: Subject) -> Fault | None:
 def _app_armor(pod: Subject, place: Place) -> str | None:
     """The container's AppArmor profile; None if unset.
 
-    The API server copies an annotation to an unset field if the pod's profile differs (`applyAppArmorVersionSkew` in
-    k8s.io/kubernetes `pkg/registry/core/pod/strategy.go`).
+    If the field is unset and the pod has a different profile, the API server fills in the field from an annotation
+    (`applyAppArmorVersionSkew` in k8s.io/kubernetes `pkg/registry/core/pod/strategy.go`).
     """
     own = _own_app_armor(place.security)
     if own is not None or not pod.annotations or pod.for_windows:
@@ -215,7 +223,7 @@ RESTRICTED_CAPABILITIES: Final = frozenset({"NET_BIND_SERVICE"})
 
 @_check("capabilities_baseline", Level.BASELINE, 0)
 def _capabilities_baseline(pod: Subject) -> Fault | None:
-    """Containers add only default capabilities of container runtimes, and not NET_RAW.
+    """Containers add only capabilities that container runtimes grant by default. NET_RAW is not allowed.
 
     **Restricted fields:**
     - `spec.containers[*].securityContext.capabilities.add`
@@ -261,7 +269,7 @@ def _capabilities(place: Place) -> Capabilities:
 
 
 def _adding(pod: Subject, allowed: frozenset[str]) -> tuple[list[Place], str]:
-    """The containers that add other capabilities than `allowed`, and these capabilities in quotes."""
+    """The containers that add capabilities outside `allowed`, and the names of these capabilities in quotes."""
     added = [(place, {*(_capabilities(place).add or ())} - allowed) for place in pod.containers]
     return [place for place, others in added if others], quoted(sorted(set().union(*(others for _, others in added))))
 
@@ -337,10 +345,10 @@ def _host_probes_and_host_lifecycle(pod: Subject) -> Fault | None:
     """Probes and lifecycle handlers connect only to the pod: the kubelet must not send requests to other hosts.
 
     **Restricted fields:**
-    - `spec.containers[*].livenessProbe.httpGet.host`, and the same with `readinessProbe` and `startupProbe`
-    - `spec.containers[*].livenessProbe.tcpSocket.host`, and the same with `readinessProbe` and `startupProbe`
-    - `spec.containers[*].lifecycle.postStart.httpGet.host`, and the same with `preStop`
-    - `spec.containers[*].lifecycle.postStart.tcpSocket.host`, and the same with `preStop`
+    - `spec.containers[*].livenessProbe.httpGet.host`, and the same field of `readinessProbe` and `startupProbe`
+    - `spec.containers[*].livenessProbe.tcpSocket.host`, and the same field of `readinessProbe` and `startupProbe`
+    - `spec.containers[*].lifecycle.postStart.httpGet.host`, and the same field of `preStop`
+    - `spec.containers[*].lifecycle.postStart.tcpSocket.host`, and the same field of `preStop`
 
     **Allowed values:** unset, empty
     """
@@ -373,7 +381,7 @@ def _handlers(container: Container) -> Iterator[tuple[str, Handler]]:
 
 @_check("privileged", Level.BASELINE, 0)
 def _privileged(pod: Subject) -> Fault | None:
-    """No container is privileged, because that disables most of its isolation from the host.
+    """No container is privileged: a privileged container is hardly isolated from the host.
 
     **Restricted fields:**
     - `spec.containers[*].securityContext.privileged`
@@ -429,10 +437,10 @@ _FORBIDDEN_VOLUMES: Final = tuple(
 def _restricted_volumes(pod: Subject) -> Fault | None:
     """Volumes come from the cluster's storage, its configuration or the pod itself, not from an in-tree driver.
 
-    A volume without a source is an `emptyDir`: the API server fills that in.
+    The API server turns a volume without a source into an `emptyDir`.
 
     **Restricted fields:**
-    - every source of `spec.volumes[*]` except the following
+    - every source of `spec.volumes[*]` except the allowed ones
 
     **Allowed values:** `configMap`, `csi`, `downwardAPI`, `emptyDir`, `ephemeral`, `image`, `persistentVolumeClaim`,
     `projected`, `secret`
@@ -482,7 +490,7 @@ def _run_as_user(pod: Subject) -> Fault | None:
     - `spec.securityContext.runAsUser`
     - `spec.containers[*].securityContext.runAsUser`
 
-    **Allowed values:** unset, any but `0`; from v1.35 anything with `hostUsers: false`
+    **Allowed values:** unset, any number except `0`; from v1.35 anything with `hostUsers: false`
     """
     # A 0 in the pod is a violation even if every container overrides it.
     of_pod = pod.security.run_as_user == 0
@@ -545,7 +553,7 @@ _SECCOMP_OF_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
 
 @_check("seccompProfile_baseline", Level.BASELINE, 0, 19)
 def _seccomp_profile_baseline(pod: Subject) -> Fault | None:
-    """The seccomp profile is not disabled: it is the container runtime's, or one installed on the node.
+    """Seccomp is not disabled: the profile is the container runtime's default, or is installed on the node.
 
     **Restricted fields (from v1.19):**
     - `spec.securityContext.seccompProfile.type`
@@ -580,14 +588,14 @@ def _seccomp_profile_baseline(pod: Subject) -> Fault | None:
     spares=_windows,
 )
 def _seccomp_profile_restricted(pod: Subject) -> Fault | None:
-    """A seccomp profile is set, the container runtime's or one installed on the node.
+    """A seccomp profile is set: the container runtime's default, or a profile that is installed on the node.
 
     **Restricted fields:**
     - `spec.securityContext.seccompProfile.type`
     - `spec.containers[*].securityContext.seccompProfile.type`
 
-    **Allowed values:** `RuntimeDefault`, `Localhost`; unset in a container if the pod has one; from v1.25 anything
-    in pods for Windows
+    **Allowed values:** `RuntimeDefault`, `Localhost`; unset in a container if the pod sets a profile; from v1.25
+    anything in pods for Windows
     """
     if fault := _forbidden_profiles(pod):
         return fault
@@ -640,7 +648,7 @@ SAFE_SYSCTLS: Final = {
 
 @_check("sysctls", Level.BASELINE, *SAFE_SYSCTLS)
 def _sysctls(pod: Subject) -> Fault | None:
-    """Only kernel parameters that affect no other pod are set.
+    """The pod sets only kernel parameters that affect no other pod.
 
     **Restricted fields:**
     - `spec.securityContext.sysctls[*].name`

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Level(StrEnum):
-    """From the most to the fewest permissions."""
+    """The levels, ordered from the most to the fewest permissions."""
 
     PRIVILEGED = "privileged"
     BASELINE = "baseline"
@@ -43,7 +43,7 @@ class LevelVersion(NamedTuple):
 
 
 def parse_level(text: str) -> Level:
-    """Raises ValueError for other texts."""
+    """Raises ValueError if `text` is not the name of a level."""
     try:
         return Level(text)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Containers that explicitly run as root, which the level restricted rejects.
+"""Containers that explicitly run as root. The level restricted rejects them.
 
-Unset fields of these containers are not reported, because injections may set them after `runAsUser` is corrected.
+Unset fields of these containers are not reported, because the webhook may set them after `runAsUser` is corrected.
 """
 
 from webhook.predict.pod_security.checks import Result
@@ -8,7 +8,7 @@ from webhook.predict.pod_security.pod import PodTemplate
 from webhook.predict.pod_security.subject import Place, Subject
 
 CHECK = "runAsUser"
-"""The check that rejects containers of root."""
+"""The check that rejects containers that run as root."""
 
 
 def places(subject: Subject) -> list[Place]:

@@ -20,12 +20,12 @@ _KINDS: Final = {
     "containers": "containers",
     "ephemeralContainers": "ephemeral_containers",
 }
-# In this list an item is missing. The items in the list are not violations.
+# This check fails because an item is missing from the list, not because of the items in the list.
 _LACKS: Final = ("capabilities_restricted", "drop")
 
 
 def places(levels: LevelVersion, template: PodTemplate, *, newest: Version) -> dict[str, frozenset[str]]:
-    """By check: the fields that break the check, with their values. Each item of a list counts as a field."""
+    """For each check id, the fields that break the check, as `path=value`. Each item of a list counts as a field."""
     whole = msgspec.to_builtins(template)
     by_check: dict[str, set[str]] = {}
     for result, path in _broken(levels, template, newest):

@@ -1,7 +1,7 @@
 """The fields of a pod template that Pod Security and OpenShift's SCCs read.
 
-`webhook.api.pod` lacks most of them, because every request decodes it. `webhook.predict.pod_template.model` accepts
-only valid values; here any value of the right type is accepted.
+`webhook.api.pod` is decoded for every request and lacks most of these fields. `webhook.predict.pod_template.model`
+accepts only valid values. This module accepts any value of the right type.
 """
 
 from collections.abc import Iterator, Mapping
@@ -98,7 +98,7 @@ class HostPath(msgspec.Struct, gc=False):
 
 
 class Volume(msgspec.Struct, rename="camel", gc=False):
-    """A volume with every source of current and former Kubernetes versions."""
+    """A volume. It may have any source of a current or former Kubernetes version."""
 
     name: str = ""
     config_map: Presence | None = None
@@ -177,7 +177,7 @@ def decode(data: bytes | msgspec.Raw) -> PodTemplate:
 
 
 def convert(value: object) -> PodTemplate:
-    """`decode` for a decoded JSON value."""
+    """Like `decode`, but `value` is JSON that is already decoded."""
     try:
         return msgspec.convert(value, PodTemplate)
     except (msgspec.ValidationError, RecursionError) as error:

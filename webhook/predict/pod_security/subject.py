@@ -82,7 +82,7 @@ def setters(pod: bool, places: list[Place]) -> str:
 
 
 def fields(field: str, places: list[Place], *, pod: bool = False) -> tuple[str, ...]:
-    """The paths of `field`, in the pod's spec if `pod`, and in each container."""
+    """The paths of `field` in each container, after the path in the pod's spec if `pod` is True."""
     return (f"spec.{field}",) * pod + tuple(f"{place.path}.{field}" for place in places)
 
 

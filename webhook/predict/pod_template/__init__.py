@@ -20,7 +20,7 @@ from webhook.predict.pod_template.reading import decode, decode_job
 def faults(document: bytes | msgspec.Raw, roles: Iterable[Role], *, without_ranges: bool | None = None) -> list[Fault]:
     """Why the API server will reject the job's pods. `document` is the job as JSON.
 
-    `without_ranges`: no LimitRange of the namespace sets default resources; None if unknown.
+    `without_ranges` is True if no LimitRange of the namespace sets default resources; None if this is unknown.
     """
     result = Faults()
     for role in roles:

@@ -24,12 +24,12 @@ _FIELDS = frozenset(
     }
 )
 _MODES: Final = {"ro": ", and readOnly: true", "rw": ""}
-"""Modes that Docker reads at the end of a path."""
+"""Modes that Docker reads at the end of a mount path, each with the end of the fix."""
 _SOURCES = "fieldRef, resourceFieldRef, configMapKeyRef or secretKeyRef"
 
 
 class Pod(NamedTuple):
-    """The pod around a container."""
+    """Facts about a pod that the checks of its containers need."""
 
     volumes: Mapping[str, model.Volume]
     operators: tuple[str, ...]
@@ -41,7 +41,7 @@ class Pod(NamedTuple):
     host_users: bool
     never_restarts: bool
     without_ranges: bool | None
-    """True if no LimitRange sets default resources; None if unknown."""
+    """True if no LimitRange sets default resources; None if this is unknown."""
     of_all_roles: Sequence[Volume]
     """The volumes of all roles."""
 
@@ -251,7 +251,7 @@ def check_handlers(container: model.Container, path: str, faults: Faults, *, gra
 
 
 def check_probes_of_sshd(container: model.Container, path: str, faults: Faults) -> None:
-    """For the only container of a worker. sshd answers only on its port, and neither by HTTP nor by gRPC."""
+    """`container` is the only container of a worker. sshd answers only on its own port, and not by HTTP or gRPC."""
     ports = sshd.listened(container)
     for field, probe in container.probes if ports is not None else ():
         if probe is None or any(way and way.host for way in (probe.http_get, probe.tcp_socket)):
@@ -266,7 +266,7 @@ def check_probes_of_sshd(container: model.Container, path: str, faults: Faults) 
 
 
 def check_no_handlers(container: model.Container, path: str, faults: Faults) -> None:
-    """For init containers that run to completion."""
+    """Init containers that run to completion cannot have handlers."""
     given = [field for field, probe in container.probes if probe is not None]
     if container.lifecycle is not None:
         given.append("lifecycle")
@@ -363,12 +363,12 @@ def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: s
             faults.add(where, f"does not go with the type {profile.type}", fix, Kind.FORBIDDEN)
 
 
-# Programs that run as root: mpirun with this option, and sshd without a configuration of its own.
+# These programs run as root: mpirun with --allow-run-as-root, and sshd without a configuration file (-f).
 _OF_ROOT: Final = re.compile(r"allow-run-as-root|/sshd\b(?!.* -f)")
 
 
 def check_users(template: model.Template, spec: model.PodSpec, path: str, faults: Faults) -> None:
-    """The kubelet does not start a container whose user is 0 although `runAsNonRoot` is set (`verifyRunAsNonRoot`)."""
+    """The kubelet does not start a container with `runAsNonRoot: true` and the user 0 (`verifyRunAsNonRoot`)."""
     if spec.os is not None and spec.os.name == "windows":
         return
     of_pod = spec.security_context or model.PodSecurityContext()

@@ -51,7 +51,7 @@ def check_template(template: model.Template, role: Role, faults: Faults, without
     path = f"{role.path}.spec"
     check_volumes(spec.volumes or [], f"{path}.volumes", faults)
     volumes = {volume.name: volume for volume in spec.volumes or ()}
-    if faults:  # a name may be wrong
+    if faults:  # one of the faults may be an invalid volume name
         volumes = {texts.label_corrected(name): volume for name, volume in volumes.items()}
     pod = Pod(
         volumes,
@@ -308,7 +308,7 @@ def _nodes(affinity: model.NodeAffinity, selector: Mapping[str, str | None], pat
 
 
 def _unmet(conditions: Sequence[model.NodeRequirement], selector: Mapping[str, str | None]) -> str:
-    """A label of which no value meets the conditions and the node selector; empty if there is none."""
+    """The key of a label for which no value meets both the conditions and the node selector; empty if none."""
     for key in dict.fromkeys(condition.key for condition in conditions):
         same = [each for each in conditions if each.key == key and (each.operator != "In" or each.values)]
         allowed = [value for each in same if each.operator == "In" for value in each.values or ()]

@@ -1,4 +1,4 @@
-"""The API server's checks of pod-level resources, and of huge pages as a volume.
+"""The API server's checks of pod-level resources, and the kubelet's check of huge-page volumes.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go (`validatePodResources`)
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/volume/emptydir/empty_dir.go (`getPageSizeMountOption`)

@@ -64,7 +64,7 @@ def check_resource_field(
 
 
 def check_items(items: list[model.KeyToPath] | None, path: str, faults: Faults, used: set[str] | None = None) -> None:
-    """Adds the files to `used`, which has the files of the volume's earlier sources."""
+    """`used` has the file paths of the volume's earlier sources; the paths of `items` are added to it."""
     for index, item in enumerate(items or ()):
         texts.check(faults, f"{path}.items[{index}].path", item.path, texts.file_inside, _INSIDE)
         _once(item.path, f"{path}.items[{index}].path", used, faults)
@@ -73,7 +73,10 @@ def check_items(items: list[model.KeyToPath] | None, path: str, faults: Faults, 
 def check_downward(
     items: list[model.DownwardFile] | None, path: str, faults: Faults, used: set[str] | None = None
 ) -> None:
-    """Checks files with fields of the pod; `used` as in `check_items`."""
+    """Checks the files of a downward API source.
+
+    `used` has the file paths of the volume's earlier sources; the paths of `items` are added to it.
+    """
     for index, item in enumerate(items or ()):
         where = f"{path}.items[{index}]"
         texts.check(faults, f"{where}.path", item.path, texts.file_inside, _INSIDE)

@@ -16,7 +16,7 @@ class Kind(Enum):
 
 
 class Fault(NamedTuple):
-    """Why the API server rejects the pods. `advisory`: the rejection is likely, but not certain."""
+    """A reason why the API server rejects the pods. `advisory` is True if the rejection is likely but not certain."""
 
     path: str
     message: str
@@ -29,7 +29,7 @@ class Faults(list[Fault]):
     """At most MAX_FAULTS_PER_JOB faults."""
 
     def add(self, path: str, message: str, fix: str, kind: Kind = Kind.INVALID, *, advisory: bool = False) -> None:
-        """Adds a fault, unless the path already has a fault."""
+        """Adds a fault, unless the list is full or the path already has a fault with the same `advisory`."""
         if len(self) < MAX_FAULTS_PER_JOB and all((other.path, other.advisory) != (path, advisory) for other in self):
             self.append(Fault(path, message, fix, kind, advisory))
 

@@ -22,11 +22,11 @@ def _renamed(key: str) -> str:
 
 
 def check_annotations(annotations: Mapping[str, str | None], path: str, faults: Faults) -> None:
-    """Keys may have capitals."""
+    """The API server lowercases annotation keys before it checks them, so capitals are allowed."""
     for key in annotations:
         if problem := texts.label_key(key) and texts.label_key(key.lower()):
             faults.add(f"{path}[{shown(key)}]", f"its key {problem}", _renamed(key))
-    # A character has at most four bytes, so small annotations need not be encoded.
+    # A character has at most four bytes. Annotations with few characters are therefore not encoded.
     if sum(len(key) + len(value or "") for key, value in annotations.items()) * 4 > MAX_TEMPLATE_ANNOTATIONS_BYTES:
         size = sum(len(key.encode()) + len((value or "").encode()) for key, value in annotations.items())
         if size > MAX_TEMPLATE_ANNOTATIONS_BYTES:

@@ -171,7 +171,7 @@ class Nfs(pod.Presence, rename="camel", gc=False, kw_only=True):
 
 
 class ClaimMeta(pod.ClaimMeta, gc=False, kw_only=True):
-    """Only labels and annotations may be set. The other fields are decoded to report them."""
+    """Only labels and annotations may be set. The other fields are decoded so that a fault can be reported."""
 
     labels: Strings | None = None
     name: str | None = None
@@ -463,7 +463,7 @@ class Container(pod.Container, rename="camel", gc=False, kw_only=True):
 
 
 class Toleration(pod.Toleration, rename="camel", gc=False, kw_only=True):
-    """Lt and Gt need a feature gate of the API server."""
+    """The operators Lt and Gt need a feature gate of the API server."""
 
     operator: Literal["", "Equal", "Exists", "Lt", "Gt"] | None = None
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None

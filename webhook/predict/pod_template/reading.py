@@ -1,7 +1,7 @@
 """Decodes jobs and templates from JSON, and finds each invalid value of a template.
 
-Valid templates are decoded by msgspec, which stops at the first fault. Invalid templates are then read value by value
-with the types of `model`, to report all faults at once.
+msgspec decodes valid templates, but stops at the first fault of an invalid template. An invalid template is therefore
+read again, value by value, with the types of `model`, so that all faults are reported at once.
 """
 
 import re
@@ -71,7 +71,7 @@ def decode_job(document: bytes | msgspec.Raw) -> MPIJob:
 
 
 def decode(template: bytes, path: str, faults: Faults) -> model.Template:
-    """Adds a fault for each invalid value of the template at `path`."""
+    """Decodes the template at `path`, and adds a fault for each invalid value."""
     try:
         return _good_template.decode(template) or model.Template()
     except (msgspec.ValidationError, RecursionError) as error:
@@ -105,13 +105,13 @@ class _Reader:
         self.left_to_others = False
 
     def read(self, kind: inspect.Type, value: Any, path: str) -> Any:
-        """The value with neutral values for invalid parts. Adds the faults of these parts."""
+        """Returns the value, with neutral values instead of invalid parts, and adds a fault for each invalid part."""
         if isinstance(kind, inspect.UnionType):
             return self._member(kind, value, path)
         if isinstance(kind, inspect.Metadata):
             # A quantity, which another rule checks.
             readable = value is None or type(value) in {str, int, float}
-            # `model.Amount` has no float, because msgspec needs 10 microseconds for 1e+308.
+            # `model.Amount` does not accept floats, because msgspec needs 10 microseconds for 1e+308.
             self.left_to_others = self.left_to_others or not readable or type(value) is float
             return value if readable else ""
         return value if isinstance(kind, inspect.CustomType) else self._plain(kind, value, path)

@@ -1,7 +1,7 @@
 """The API server's checks of a container's requests and limits.
 
-Other rules check the other faults: `upstream-contract` checks invalid and negative quantities, `gpus` checks
-accelerators, and `limit-range` checks requests whose limit is a default.
+Other rules report the remaining faults: `upstream-contract` reports invalid and negative quantities, `gpus` reports
+faults of accelerators, and `limit-range` reports requests whose limit is a default.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 (`validateResourceRequirements`)
 """
@@ -20,7 +20,7 @@ _STANDARD: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _BYTES: Final = frozenset({"memory", "ephemeral-storage"})
 _MEBIBYTE: Final = 2**20 * quantity.NANO
 _ACCELERATORS: Final = frozenset(name for name in DEFAULT_ACCELERATORS if "*" not in name)
-_MAX_CORES: Final = 1920 * quantity.NANO  # the largest machines of clouds have as many
+_MAX_CORES: Final = 1920 * quantity.NANO  # the number of cores of the largest cloud machines
 _MILLI: Final = quantity.NANO // 1000
 _LONGEST: Final = 253 + 1 + 63
 MEANT_RESOURCES: Final = {
@@ -29,11 +29,11 @@ MEANT_RESOURCES: Final = {
     "cpus": "cpu",
     "hugepages": "hugepages-2Mi",
 }
-"""Kubernetes' names of resources, by the names in other systems."""
+"""Names that users write by mistake, each with Kubernetes' name of the resource."""
 
 
 def check_resources(resources: model.Resources, path: str, faults: Faults, *, without_ranges: bool | None) -> None:
-    """`without_ranges`: no LimitRange sets default resources; None if unknown."""
+    """`without_ranges` is True if no LimitRange sets default resources; None if this is unknown."""
     limits, requests = resources.limits or {}, resources.requests or {}
     relative = Faults()
     most = _amounts(limits, "limits", relative)
@@ -59,12 +59,13 @@ def _compare(
         elif not (name in limits or is_overcommitted(name) or without_ranges is False or misspelt_accelerator(name)):
             fault = f"is missing, but the request is {quantity.format(amount)}"
             fix = f"Set it to {quantity.format(amount)}."
-            advisory = without_ranges is None and name.startswith(HUGE_PAGES)  # LimitRanges rarely set other defaults
+            # LimitRanges rarely set defaults for extended resources.
+            advisory = without_ranges is None and name.startswith(HUGE_PAGES)
             faults.add(f"limits[{name}]", fault, fix, Kind.REQUIRED, advisory=advisory)
 
 
 def _amounts(written: Mapping[str, object], path: str, faults: Faults) -> dict[str, Quantity]:
-    """The valid amounts, except those of accelerators."""
+    """Returns the valid amounts except those of accelerators, and adds the faults of names and amounts."""
     amounts = {}
     for name, value in written.items():
         if name not in _STANDARD:
@@ -157,7 +158,7 @@ def _name_problem(name: str) -> str | None:
         return None if name.startswith(HUGE_PAGES) else f'there is no resource "{name}"'
     if "kubernetes.io/" in name:
         return None
-    # In quotas the resource's name has this prefix, and must be valid too.
+    # A quota names the resource with the prefix `requests.`, and the name with the prefix must be valid too.
     if name.startswith("requests.") or names.label_key_problem(f"requests.{name}"):
         return f'"{shown(name)}" is not the name of an extended resource'
     return None

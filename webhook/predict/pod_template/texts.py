@@ -1,4 +1,7 @@
-"""Checks of names, keys, paths and ports. Each returns the problem as a predicate, or None if the text is valid."""
+"""Checks of names, keys, paths and ports.
+
+A check returns the problem, such as `must be relative`, or None if the text is valid.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +25,7 @@ label_value = names.label_value_problem
 
 
 def variables(texts: Iterable[str]) -> bool:
-    """True if the names of all variables are valid in current releases."""
+    """True if the names of all variables are valid in current Kubernetes releases."""
     together = "".join(texts)
     return together.isascii() and together.isprintable() and "=" not in together
 
@@ -65,7 +68,7 @@ def search(domain: str) -> str | None:
 
 
 def address(text: str) -> str | None:
-    """Leading zeros are allowed, as in older releases."""
+    """Leading zeros are allowed, because older Kubernetes releases accept them."""
     try:
         ip_address(_ZEROS.sub("", text[:100]))
     except ValueError:
@@ -96,7 +99,10 @@ _SYNTAXES: Final = (label, subdomain, label_key, label_value, port_name, config_
 
 
 def note(faults: Faults, path: str, text: str, problem: str, fix: str = SPELLING) -> None:
-    """Adds the fault of a text, with a correction. An empty text is skipped, because `reading` reports it."""
+    """Adds a fault for `text`. The fix is a corrected text if there is one, otherwise `fix`.
+
+    An empty text is skipped, because `reading` reports it.
+    """
     if text:
         syntax = next((rule for rule in _SYNTAXES if (violation := rule(text)) and problem.endswith(violation)), None)
         corrected = syntax and names.corrected(text, syntax)

@@ -69,11 +69,14 @@ class Assessment:
         return demand.with_amount(self.sizes.resource, Quantity(size.gpus * NANO))
 
     def largest_now(self, short: Iterable[Shortage]) -> Size | None:
-        """The largest size below the job's that fits now and that all rules admit. `short` are the job's shortages."""
+        """The largest size below the job's size that fits now and that all rules admit.
+
+        `short` are the job's shortages.
+        """
         return self.sizes.largest(lambda size: not any(self._shortages_of(size, short)))
 
     def largest_ever(self, short: Iterable[Shortage]) -> Size | None:
-        """Like `largest_now`, if no other job runs."""
+        """Like `largest_now`, but assumes that no other job runs."""
         return self.sizes.largest(
             lambda size: not any(shortage.impossible for shortage in self._shortages_of(size, short))
         )
@@ -134,7 +137,7 @@ def _gets_no_pods(job: MPIJob, ctx: Context) -> bool:
 def reservation_of(job: MPIJob, ctx: Context) -> Reservation | None:
     """The quota use of the admitted job, including its existing pods; None if no quota applies to the job.
 
-    A suspended job uses no pods yet: its resumption is reviewed separately.
+    The pods of a suspended job do not count: its resumption is reviewed separately.
     """
     quotas = namespace_quotas(ctx)
     if not quotas or not job.managed_here or _gets_no_pods(job, ctx) or _refused_for_its_name(job, ctx):

@@ -21,7 +21,7 @@ Alternatives = list[list[Load]]
 
 
 class RolePods(msgspec.Struct, frozen=True):
-    """The pods of a role; `made` of them exist."""
+    """The pods of a role. `count` pods are expected, and `made` pods exist already."""
 
     role: str
     count: int
@@ -68,7 +68,7 @@ class Demand(msgspec.Struct, frozen=True):
         return replace(self, parts=parts)
 
     def with_amount(self, resource: str, amount: Quantity) -> "Demand":
-        """Changes the workers, like `RolePods.with_amount`."""
+        """Applies `RolePods.with_amount` to the workers."""
         parts = tuple(part.with_amount(resource, amount) if part.role == WORKER else part for part in self.parts)
         return replace(self, parts=parts)
 
@@ -84,7 +84,7 @@ class Shortage(msgspec.Struct, frozen=True):
     taken: Quantity
     """The amount that is used or promised to other jobs."""
     usage_known: bool = True
-    """False if the quota, because it is new, does not report its use yet."""
+    """False if the quota is new and does not report the use of the resource yet."""
 
     @property
     def available(self) -> Quantity:
@@ -108,7 +108,7 @@ def charged(quota: ResourceQuota, loads: Iterable[Load]) -> dict[str, Quantity]:
 
 
 def charged_at_most(quota: ResourceQuota, promised: Iterable[Alternatives]) -> dict[str, Quantity]:
-    """The maximum use of a quota for any choice among the alternatives."""
+    """The maximum use of a quota, whichever of the alternatives come true."""
     total: dict[str, Quantity] = {}
     for alternatives in promised:
         most: dict[str, Quantity] = {}
@@ -152,5 +152,5 @@ def shortages(
 
 
 def most_workers(workers: int, short: Callable[[int], bool]) -> int:
-    """The largest number below `workers` that is not `short`; 0 if there is none."""
+    """The largest number below `workers` for which `short` returns False; 0 if there is none."""
     return bisect_left(range(1, workers), True, key=short)

@@ -38,7 +38,7 @@ class Made(Counter[tuple[str, str, str]]):
 
 @dataclass(eq=False)
 class Outstanding:
-    """The missing pods of the active jobs of a namespace. Suspended jobs are left out."""
+    """The pods of a namespace's active jobs that do not exist yet (missing pods). Suspended jobs are left out."""
 
     made: Made
     missing: Counter[PodShape] = field(default_factory=Counter)
@@ -83,7 +83,7 @@ class PodCounts:
     _outstanding: Outstanding | None = None
 
     def outstanding(self, jobs: Jobs) -> Outstanding:
-        # As in `Group.derived`, the result listens to changes of `jobs` before it is stored, so it misses no change.
+        # The result listens to changes of `jobs` before it is stored here, so it misses no change.
         if self._outstanding is None or self._jobs is not jobs:
             outstanding = uncounted(lambda: _outstanding(jobs, self.made))
             jobs.listen(outstanding)
@@ -128,12 +128,12 @@ def promised(
 ) -> list[Alternatives]:
     """The future quota use of a namespace's jobs: stored jobs, and admitted jobs that have only a reservation.
 
-    A name may have a stored job, and reservations of admitted updates or new jobs. Only one of them will exist in the
-    end, so they are alternatives. The result excludes the job named `without`. A suspended job uses only its
-    reservation. The caller excludes reservations of jobs that have ended.
+    One name may belong to a stored job, to admitted updates of this job, and to an admitted new job. Only one of them
+    will exist in the end, so their quota uses are alternatives. The result excludes the job named `without`. For a
+    suspended job, only its reservation counts. The caller excludes reservations of jobs that have ended.
 
-    `job` finds a stored job by name. `charges` returns the quota use of a stored job's pod. `others` has the pods of
-    other kinds of jobs; the result excludes reservations of kinds that are not in `others`.
+    `job` finds a stored job by name. `charges` returns the quota use of a stored job's pod. `others` has the existing
+    pods of jobs that are not MPIJobs, by kind. The result excludes reservations of kinds that are not in `others`.
     """
     missing = stored.missing.copy()
     if (own := job(without)) is not None:
@@ -163,7 +163,10 @@ def promised(
 
 
 def _reserved(reservation: Reservation, made: Callable[[str], int], *, objects: bool) -> list[Load]:
-    """The missing pods; with `objects`, also the other objects. `made` returns the number of a role's existing pods."""
+    """The quota use of the missing pods. With `objects`, also that of the other objects, if no pod exists yet.
+
+    `made` returns the number of a role's existing pods.
+    """
     loads: list[Load] = []
     exists = 0
     for pods in reservation.pods:

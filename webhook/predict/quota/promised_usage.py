@@ -38,9 +38,9 @@ class Promises:
 
     ctx: Context
     jobs: Jobs | None
-    """None if unknown."""
+    """None if the jobs are unknown."""
     made: Made | None
-    """The existing pods; None if unknown."""
+    """The existing pods; None if they are unknown."""
     stored: Outstanding
     default_priority: str | None
     charges: Callable[[PodShape], tuple[Charge, ...]]
@@ -107,7 +107,7 @@ def _reserved(ctx: Context) -> Iterator[Reservation]:
             if isinstance(job, Answer) or job.uid != reservation.uid:
                 yield reservation
             elif not job.over:
-                # `promised` does not see that this job is stored, unless the job is an MPIJob.
+                # `promised` sees only stored MPIJobs. The objects of other stored jobs count in `used`.
                 yield msgspec.structs.replace(reservation, objects=()) if other else reservation
 
 
@@ -151,7 +151,7 @@ def _compute_charges(shape: PodShape, filled_in: _Defaults) -> tuple[Charge, ...
 
 
 def default_priority_class(ctx: Context, quotas: Quotas) -> str | None:
-    """The PriorityClass of pods that name none; empty if no quota depends on it, None if unknown."""
+    """The PriorityClass of pods without a class name; empty if no quota depends on it, None if unknown."""
     if not any(quota.by_priority for quota in quotas):
         return ""
     default = default_class(ctx.view)

@@ -17,7 +17,7 @@ Limits = dict[str, tuple[Amounts, tuple[Scope, ...]]]
 
 
 class Room:
-    """The minimum that is left of the quotas of a namespace after all promises, which are added up only once."""
+    """The amounts of a namespace's quotas that are certainly free. All promises are added up once, at the start."""
 
     def __init__(self, ctx: Context) -> None:
         self._quotas = namespace_quotas(ctx)
@@ -26,7 +26,10 @@ class Room:
         self.limits = limits(self._quotas)
 
     def holds(self, reservation: Reservation) -> bool:
-        """True if the job certainly fits. If the review of a job is sent again, the job is counted twice."""
+        """True if the job certainly fits.
+
+        If the API server repeats the review of a job, the earlier reservation of the job counts too.
+        """
         loads = _loads(reservation)
         return all(
             (used := quota.used.get(name)) is not None

@@ -1,4 +1,4 @@
-"""Texts for amounts of a quota's resources, and for the rejection."""
+"""Texts for a rejection by a quota, and for amounts of the quota's resources."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -44,7 +44,7 @@ def details(
 ) -> str:
     """The rejection for the first shortage, with the other shortages in one line.
 
-    `running` is the number of running jobs that use the resource. If `several`, the text names the quota.
+    `running` is the number of running jobs that use the resource. The text names the quota if `several` is True.
     """
     first = short[0]
     more = any(part.made for part in demand.parts)

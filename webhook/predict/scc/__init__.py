@@ -1,4 +1,5 @@
-"""OpenShift's Security Context Constraints (SCC): the SCC that the pods of a job get, and the values that it sets.
+"""OpenShift's Security Context Constraints (SCC).
 
-`tests/unit/predict/scc` compares this package with results of OpenShift's code.
+This package predicts the SCC that the pods of a job get, and the values that this SCC sets. `tests/unit/predict/scc`
+compares this package with results of OpenShift's code.
 """

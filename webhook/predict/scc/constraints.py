@@ -73,7 +73,7 @@ def in_order(constraints: Iterable[SecurityContextConstraints]) -> list[Security
 
 
 def permissiveness(scc: SecurityContextConstraints) -> int:
-    """OpenShift's score. A higher score allows more."""
+    """OpenShift's score of an SCC. An SCC with a higher score allows more."""
     points = 1_600_000 * scc.allow_privileged_container
     points += 800_000 * scc.allow_host_ports + 400_000 * scc.allow_host_network
     volumes = {*(scc.volumes or ())}

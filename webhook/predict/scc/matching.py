@@ -31,7 +31,7 @@ _LOCALHOST: Final = "localhost/"
 _PROFILES: Final = {"runtime/default": "RuntimeDefault", "docker/default": "RuntimeDefault", "unconfined": "Unconfined"}
 _OF_PROFILES: Final = {"RuntimeDefault": "runtime/default", "Unconfined": "unconfined"}
 _DEFAULT_PROFILES: Final = frozenset(("runtime/default", "docker/default"))
-# OpenShift does not allow sysctls that became safe in 1.37 or later (`sysctl/mustmatchpatterns.go`).
+# OpenShift does not allow sysctls that became safe in Kubernetes 1.37 or later (`sysctl/mustmatchpatterns.go`).
 _SAFE_SYSCTLS: Final = {name for since, names in SAFE_SYSCTLS.items() if since < 37 for name in names}
 # Volume sources that have other names in an SCC than in a pod.
 _VOLUMES: Final = {"cephfs": "cephFS", "storageos": "storageOS", "vsphereVolume": "vsphere"}
@@ -143,7 +143,7 @@ def _of_pod(scc: SecurityContextConstraints, pod: Subject) -> Iterator[Rejection
 
 def _of_volumes(scc: SecurityContextConstraints, volumes: Iterable[Volume]) -> Iterator[Rejection]:
     allowed = {*(scc.volumes or ())}
-    if "secret" in allowed:  # a projected volume with only tokens is allowed too
+    if "secret" in allowed:  # OpenShift then also allows projected volumes with only tokens
         allowed.add("projected")
     for index, volume in enumerate(volumes):
         source = next((field for name, field in _SOURCES.items() if getattr(volume, name) is not None), "emptyDir")

@@ -1,4 +1,4 @@
-"""The SCC that the pods of a job get, and the values that it sets."""
+"""The SCC that the pods of a job get, and the values that this SCC sets."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,11 +20,11 @@ from webhook.predict.scc.matching import Rejection, fill, rejections
 
 REQUIRED: Final = "openshift.io/required-scc"
 OPEN: Final = ("spec.hostUsers", None)
-"""The path and value of a rejection because `hostUsers` is unset. The injection `scc` sets this field."""
+"""The path and value of the rejection of an unset `hostUsers`. The injection `scc` sets this field."""
 DEFAULT: Final = "restricted-v2"
 # OpenShift grants these SCCs, if they exist, to all authenticated users.
 _DEFAULTS: Final = frozenset({DEFAULT, "restricted-v3"})
-# The fields of restricted-v2 that set values.
+# The fields of restricted-v2 that set values in pods. They are used if the SCCs are unknown.
 _IF_UNREADABLE: Final = msgspec.convert(
     {
         "metadata": {"name": DEFAULT},
@@ -48,14 +48,20 @@ class Outcome(msgspec.Struct, frozen=True):
     """The result of OpenShift's admission for the pods of one role."""
 
     scc: str = ""
-    """The SCC of the pods. If none accepts the pods, the SCC with the fewest rejections; empty if they may use none."""
+    """The SCC that the pods get. If no SCC accepts the pods, the SCC with the fewest rejections.
+
+    Empty if the pods may use no SCC.
+    """
     filled: PodTemplate | None = None
     """The template with the values that the SCC sets; None without an SCC."""
     rejections: tuple[Rejection, ...] = ()
     wider: str = ""
     """The most restrictive SCC that would accept the pods if they were allowed to use it; empty if there is none."""
     assumed: bool = False
-    """True if the SCCs that the pods may use are unknown, and those of all accounts are assumed."""
+    """True if it is unknown which SCCs the pods may use.
+
+    OpenShift's default SCCs and the SCCs that list the pods' accounts are then assumed.
+    """
 
     @property
     def first(self) -> ContainerSecurityContext:
@@ -70,7 +76,7 @@ def account_of(template: PodTemplate, namespace: str) -> str:
 
 
 def outcomes(job: MPIJob, ctx: Context) -> Mapping[str, Outcome]:
-    """By role. Roles with an unknown outcome are left out; on clusters other than OpenShift, all are unknown."""
+    """The outcomes by role. Roles with an unknown outcome are left out. Without OpenShift, all are unknown."""
     return ctx.once(_outcomes, job)
 
 
@@ -85,7 +91,7 @@ def _outcomes(_: MPIJob, ctx: Context) -> Mapping[str, Outcome]:
 
 
 def outcome(role: str, template: PodTemplate, ctx: Context, *, assume: bool = False) -> Outcome | None:
-    """None if unknown. With `assume`, pods with unknown permissions have those of all accounts."""
+    """None if the outcome is unknown. With `assume`, unknown permissions are assumed (`Outcome.assumed`)."""
     reserved = _reserved(ctx)
     if (
         reserved is None
@@ -94,7 +100,7 @@ def outcome(role: str, template: PodTemplate, ctx: Context, *, assume: bool = Fa
     ):
         return None
     accounts = account_of(template, ctx.namespace), _CREATORS[role]
-    # All permissions are looked up before any is used, so that missing ones are requested together.
+    # All permissions are looked up before any is used, so that missing permissions are requested together.
     granted = [
         grants.constraints
         for account in accounts
@@ -110,7 +116,7 @@ def outcome(role: str, template: PodTemplate, ctx: Context, *, assume: bool = Fa
     rejecting = []
     for scc in in_order(scc for scc in candidates if scc.name in usable):
         result = _under(in_namespace(scc, reserved), template)
-        # The injection `scc` sets the field OPEN if the permissions are known.
+        # The injection `scc` sets `hostUsers` if the permissions are known.
         if all(assumed and rejection[:2] == OPEN for rejection in result.rejections):
             return replace(result, rejections=(), assumed=assumed)
         rejecting.append(result)
@@ -124,7 +130,7 @@ def outcome(role: str, template: PodTemplate, ctx: Context, *, assume: bool = Fa
 
 
 def _objections(rejecting: Outcome) -> int:
-    """The number of different rejections, except of `hostUsers`, which is the easiest to change."""
+    """The number of different rejections, except those of `hostUsers`, the field that is easiest to change."""
     others = (rejection for rejection in rejecting.rejections if rejection.path != OPEN[0])
     return len({(path.rpartition(".")[2], str(value), detail) for path, value, detail in others})
 

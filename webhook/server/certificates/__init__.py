@@ -1,6 +1,6 @@
-"""The serving certificate: one module for each source, each a `CertificateSource`.
+"""The sources of the serving certificate. The module of each source has a `CertificateSource`.
 
-This package connects `certs` to the settings, the cluster, the log, the metrics and the Events.
+This package connects the package `certs` to the settings, the cluster, the log, the metrics and the Events.
 """
 # ruff: noqa: PLC0415 - a service has one source, and importing the other sources would slow its start
 
@@ -53,7 +53,7 @@ def source_for(settings: ServeSettings, telemetry: Telemetry) -> CertificateSour
 
 
 class Announcer:
-    """Logs and counts notices. With an `api`, it also writes Events about the object `about` in `namespace`."""
+    """Logs and counts notices about certificates. With an `api`, it also writes Events about `about` in `namespace`."""
 
     def __init__(self, api: Client | None, namespace: str, about: Mapping[str, str], telemetry: Telemetry) -> None:
         self._api = api

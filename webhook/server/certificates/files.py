@@ -17,7 +17,7 @@ from webhook.server.telemetry import Telemetry
 
 
 class FileSource(CertificateSource):
-    """Serves a pair from two files, and loads the files again when they change."""
+    """Serves a certificate and its key from two files, and loads the files again when they change."""
 
     def __init__(self, certificate: Path, key: Path, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._certificate = certificate

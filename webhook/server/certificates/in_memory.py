@@ -18,7 +18,7 @@ LIFETIME: Final = timedelta(days=365)
 
 
 class InMemorySource(CertificateSource):
-    """Only the CA's certificate is written to a file."""
+    """Keeps the keys in memory. Only the CA's certificate may be written to a file."""
 
     def __init__(self, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._host = settings.listen[0]

@@ -1,4 +1,7 @@
-"""A certificate from the service's own CA. Every replica can renew it, and every caBundle trusts the CA."""
+"""A certificate from the service's own CA.
+
+Every replica can renew the certificate, and every caBundle trusts the CA.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +18,7 @@ from webhook.server.telemetry import Telemetry
 
 
 class SelfManagedSource(CertificateSource):
-    """Keeps the CA in a Secret in the service's namespace, and its certificate in the caBundles for the service."""
+    """Keeps the CA in a Secret in the service's namespace, and the CA's certificate in the service's caBundles."""
 
     def __init__(self, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._settings = settings
@@ -43,7 +46,7 @@ class SelfManagedSource(CertificateSource):
             await api.close()
 
     def concerns(self) -> dict[str, str]:
-        """Problems: a foreign CA in the Secret, caBundles that do not trust the certificate, a failed last pass."""
+        """Problems: a foreign CA in the Secret, caBundles that do not trust the certificate, a failed renewal."""
         return self._concerns
 
     def _update(self, keeper: SelfManaged) -> None:
