@@ -81,7 +81,7 @@ def _additions(patch: Iterable[Operation]) -> Iterator[str]:
             yield f"{head} {_cut(inline, room=WIDTH - len(head) - 1)}"
         else:
             yield head
-            yield from (_cut(f"  {line}", room=WIDTH) for line in yaml.dump(value).splitlines())
+            yield from (_cut(f"  {line}", room=WIDTH) for line in yaml.dump(_without_scripts(value)).splitlines())
 
 
 def _target(operation: Operation) -> tuple[Path, Any]:
@@ -95,6 +95,15 @@ def _target(operation: Operation) -> tuple[Path, Any]:
         ((key, value),) = value.items()
         path.append(key)
     return tuple(path), value
+
+
+def _without_scripts(value: Any) -> Any:
+    """The value with the number of lines in place of each text of several lines."""
+    if isinstance(value, str) and (lines := value.count("\n")):
+        return f"({lines} lines)"
+    if isinstance(value, list):
+        return [_without_scripts(item) for item in value]
+    return {key: _without_scripts(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _cut(text: str, *, room: int) -> str:

@@ -55,6 +55,10 @@ def added(*operations: tuple[str, Any]) -> list[str]:
             [(f"{LAUNCHER}/env/-", {"name": "A", "value": "v" * 60})],
             [f"{FIELD}.env:", "  - name: A", f"    value: {'v' * 60}"],
         ),
+        (
+            [(f"{LAUNCHER}/args", ["-c", "a\nb\n", "v" * 60])],
+            [f"{FIELD}.args:", "  - -c", "  - (2 lines)", f"  - {'v' * 60}"],
+        ),
         ([("/metadata/labels/a", "v" * 500)], [f"metadata.labels.a: {'v' * (WIDTH - 22)}..."]),
         ([(f"/metadata/{'a' * 200}", "v" * 500)], [f"metadata.{'a' * 200}: {'v' * 17}..."]),
         (
