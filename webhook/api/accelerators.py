@@ -50,7 +50,7 @@ _NEAR_DOMAIN: Final = 0.9
 
 
 def misspelt_accelerator(name: str) -> str | None:
-    """The accelerator whose name is similar to `name`, for example to `nvidia.com/GPUs`; None if no name is similar."""
+    """The default accelerator that was meant by a name such as `nvidia.com/GPUs`; None if the meaning is unclear."""
     if "/" not in name or len(name) > _NAME_MAX_LENGTH or name in DEFAULT_ACCELERATORS:
         return None
     domain, device = name.lower().rstrip("s").split("/", 1)
@@ -69,9 +69,9 @@ RDMA_DEVICES: Final = (
 """Resource names and patterns of network adapters whose traffic bypasses the kernel."""
 
 CORES: Final = ("aws.amazon.com/neuroncore",)
-"""Resources that count cores, of which a device has several (https://awsdocs-neuron.readthedocs-hosted.com)."""
+"""Resources whose unit is a core. A device has several cores (https://awsdocs-neuron.readthedocs-hosted.com)."""
 MAX_CORES_PER_DEVICE: Final = {"aws.amazon.com/neuron": 8, "aws.amazon.com/neurondevice": 8}
-"""The maximum of all Neuron devices: a Trainium2 device has 8 cores, earlier devices have 2."""
+"""No Neuron device has more than 8 cores: a Trainium2 device has 8, an earlier device has 2."""
 
 # A qualified name is a DNS subdomain of at most 253 characters, "/", and a name of at most 63 characters. No node has a
 # resource with a longer name.
@@ -105,13 +105,13 @@ def counted_accelerators(requests: Mapping[str, Quantity]) -> Iterator[tuple[str
 def name_in_metrics(resource: str) -> str:
     """The name or pattern in DEFAULT_ACCELERATORS that the resource matches; empty if it matches none.
 
-    A matching pattern is returned instead of the user's name, which would allow any number of metric labels.
+    The user's name is not returned, because users could then create any number of metric labels.
     """
     return next((pattern for pattern in DEFAULT_ACCELERATORS if is_accelerator(resource, (pattern,))), "")
 
 
 def read(value: object) -> Quantity:
-    """0 if the text is invalid, because the rule `upstream-contract` rejects it."""
+    """The quantity, or 0 if the text is invalid. The rule `upstream-contract` reports invalid quantities."""
     try:
         return quantity.parse(value)
     except QuantityError:
@@ -119,7 +119,7 @@ def read(value: object) -> Quantity:
 
 
 def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
-    """A negative number counts as 0."""
+    """The number of accelerators that the container requests. A negative number counts as 0."""
     resources = container.resources
     if resources is None:
         return 0
@@ -133,7 +133,7 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
 
 
 def containers_with_devices(template: PodTemplate) -> list[tuple[str, Container]]:
-    """(path in the template, container) of each container that requests a resource with a domain."""
+    """(path in the template, container) of each container that requests a resource such as `nvidia.com/gpu`."""
     return [
         (f"spec.{field}[{index}]", container)
         for field, index, container in template.each_container
@@ -154,7 +154,7 @@ def extended_resources(containers: Iterable[Container]) -> set[str]:
 
 
 def pod_total(template: PodTemplate, amount: Callable[[Container], int]) -> int:
-    """The maximum in use at the same time in a pod. `amount` must not return a negative number."""
+    """The maximum that the pod's containers use at the same time. `amount` must not return a negative number."""
     uses = [Use({"": Quantity(amount(container))}) for container in template.containers]
     uses += [
         Use({"": Quantity(amount(container))}, True, is_sidecar(container)) for container in template.init_containers

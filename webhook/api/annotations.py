@@ -1,4 +1,4 @@
-"""The annotations with which a user controls the service for a job. The pods do not get these annotations."""
+"""The annotations of a job that the service reads or writes. The pods do not get these annotations."""
 
 from typing import Final
 
@@ -8,13 +8,13 @@ DEBUG_MODE: Final = "training.openshift.io/debug-mode"
 """`"true"`: keep the pods after the job's end."""
 
 TIMEOUT: Final = "training.openshift.io/timeout"
-"""The maximum run time: a duration for `webhook.api.duration`."""
+"""The maximum run time, in the format of `webhook.api.duration`."""
 
 TIMEOUT_ACTION: Final = "training.openshift.io/timeout-action"
 """The action after the maximum run time: `terminate` (default) or `notify-only`."""
 
 GPU_PRODUCT: Final = "training.openshift.io/gpu-product"
-"""Acceptable GPUs: values of the nodes' product label, separated by commas."""
+"""The GPU products that the job accepts: values of the nodes' product label, separated by commas."""
 
 WORKER_READINESS: Final = "training.openshift.io/worker-readiness"
 """`"true"` or sshd's port: the launcher waits until the workers' sshd answers. `"false"`: the launcher does not wait.
@@ -31,10 +31,10 @@ TERMINATE: Final = "terminate"
 NOTIFY_ONLY: Final = "notify-only"
 
 QUEUE: Final = "training.openshift.io/queue"
-"""The LocalQueue of Kueue for the job; empty for none."""
+"""The LocalQueue of Kueue for the job. An empty value means no queue."""
 
 NETWORKS: Final = "training.openshift.io/networks"
-"""Additional networks for the pods that run ranks: `namespace/name@interface`, separated by commas; empty for none."""
+"""Additional networks for the pods that run ranks: `namespace/name@interface`, separated by commas."""
 
 RDMA: Final = "training.openshift.io/rdma"
 """`"true"`: the pods that run ranks get RDMA devices; `"false"`: they do not."""

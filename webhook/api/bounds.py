@@ -36,14 +36,14 @@ ANY: Final = Fit(Quantity(0), Quantity(0))
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """None for no bound. The ratio is in billionths."""
+    """A field is None if there is no such limit. The ratio is in billionths."""
 
     min: Quantity | None = None
     max: Quantity | None = None
     ratio: Quantity | None = None
 
     def broken(self, request: Quantity | None, limit: Quantity | None) -> Iterator[Bound]:
-        """None stands for a request or limit that is not set."""
+        """The bounds that the amounts break. An amount that is not set is None."""
         if self.min is not None and (request is None or request < self.min or (limit is not None and limit < self.min)):
             yield Bound.MIN
         if self.max is not None and (limit is None or limit > self.max or (request is not None and request > self.max)):
@@ -59,9 +59,9 @@ class Bounds(msgspec.Struct, frozen=True):
         )
 
     def fitting(self, request: Quantity | None, limit: Quantity | None, *, equal: bool = False) -> Fit | None:
-        """The request and limit within all bounds that are nearest to the given amounts; None if no amounts fit.
+        """The request and limit that are nearest to the given amounts and within all bounds; None if no amounts fit.
 
-        With `equal`, request and limit are the same, as for resources that cannot be overcommitted.
+        With `equal`, the request equals the limit: Kubernetes requires this for resources without overcommitment.
         """
         if self.min is not None and self.max is not None and self.min > self.max:
             return None
@@ -84,7 +84,7 @@ class Bounds(msgspec.Struct, frozen=True):
         return amount if self.min is None else max(amount, self.min)
 
     def _near(self, request: Quantity | None, limit: Quantity | None) -> bool:
-        """The API server computes the ratio with floating point numbers."""
+        """Whether the ratio is allowed. The API server computes it with floating point numbers, too."""
         if not request or not limit or self.ratio is None:
             return self.ratio is None
         scale = _MILLI
@@ -96,8 +96,8 @@ class Bounds(msgspec.Struct, frozen=True):
         return observed <= float(quantity.whole(self.ratio))
 
     def _raised(self, limit: Quantity, ratio: Quantity) -> Quantity:
-        """The smallest request within the ratio of the limit, rounded up to thousandths, or to whole units if it is
-        large.
+        """The smallest request with an allowed ratio. It is rounded up to whole units if `limit` exceeds 1000, and to
+        thousandths otherwise.
         """
         unit = quantity.NANO if limit > 1000 * quantity.NANO else _MILLI
         request = -(-limit * quantity.NANO // (ratio * unit)) * unit

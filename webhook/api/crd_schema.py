@@ -1,4 +1,4 @@
-"""The names, types and required fields of MPIJobs, from their CRD.
+"""The fields of an MPIJob and their types, from the CRD.
 
 `mpijob_schema.json` belongs to the pinned release of mpi-operator; `make schema` writes it.
 """
@@ -21,7 +21,7 @@ TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "boolean": ((bool,), "true or false"),
     "quantity": ((int, str), "text or a whole number"),
 }
-"""Python types, and the name in messages."""
+"""The Python types of each type in a schema, and the type's name in messages."""
 EXAMPLES: Final = {
     "accessModes": "[ReadWriteOnce]", "action": "FailJob", "annotations": "{team: nlp}", "apiVersion": "v1",
     "claimName": "data", "containerPort": "8080",
@@ -81,7 +81,7 @@ _METADATA: Final[dict[str, Any]] = {
 @dataclass(frozen=True, slots=True)
 class Shape:
     type: str
-    """A type of OpenAPI; `quantity` for text or a whole number; or `any`."""
+    """A type of OpenAPI, `quantity` (text or a whole number), or `any`."""
     fields: Mapping[str, "Shape"] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     values: "Shape | None" = None
@@ -106,8 +106,9 @@ def packaged() -> CrdSchema:
 
 
 def short_form(openapi: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """All distinct shapes; the last one is the whole object. A shape refers to other shapes by index, to scalars by
-    type.
+    """All distinct shapes of the schema. The last one is the shape of the whole object.
+
+    A shape refers to other shapes by their index in the list, and to scalars by type.
     """
     shapes: dict[str, int] = {}
 
@@ -146,7 +147,7 @@ def _short(node: Mapping[str, Any], refer: Callable[[Mapping[str, Any]], str | i
 
 
 def _resolved(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Schemas that a cluster publishes contain references."""
+    """The definition to which `node` refers, or `node` itself. Schemas that a cluster publishes contain references."""
     parts = node.get("allOf")
     reference = node.get("$ref") or (parts[0].get("$ref") if parts and len(parts) == 1 else None)
     return definitions.get(reference.rpartition("/")[2], {}) if reference else node

@@ -26,7 +26,7 @@ class DurationError(ValueError):
 
 
 def is_written_well(text: str) -> bool:
-    """The amount may still be out of range."""
+    """Whether the text follows the grammar. The duration may still be out of range."""
     return len(text) <= MAX_DURATION_CHARACTERS and _GRAMMAR.fullmatch(text) is not None
 
 
@@ -39,7 +39,7 @@ def meant(text: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> int:
-    """From 1 to MAX_SECONDS; DurationError if the text is invalid."""
+    """Seconds, from 1 to MAX_SECONDS. DurationError if the text is invalid."""
     if len(text) <= MAX_DURATION_CHARACTERS and _NUMBER.fullmatch(text):
         raise DurationError("needs a unit, for example 72h or 7d")
     if not is_written_well(text):

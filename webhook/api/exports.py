@@ -30,7 +30,7 @@ class Exports:
         dialects = [mpirun.dialect(call.program, implementation) for call in calls]
         self.all = OPEN_MPI not in dialects if calls else implementation != "OpenMPI"
         self.selective = dialects.count(OPEN_MPI) == len(dialects) > 0
-        """All calls are calls of Open MPI."""
+        """Every call is a call of Open MPI, which passes on some variables only."""
         options = [option for call in calls for option in call.options or ()]
         parsed = bool(calls) and all(call.options is not None for call in calls)
         self.certain = parsed and _ONLY_SOME.isdisjoint([name for name, _ in options])
@@ -41,7 +41,7 @@ class Exports:
         """Variables with a value on the command line."""
         for by_x, given in _of_options(options) if parsed else _of_text("\n".join(argv)):
             name, equals, _ = given.partition("=")
-            if by_x:  # a name with a shell variable is unknown
+            if by_x:  # the shell may expand a variable in the name to any text
                 self.named.add("*" if "$" in name else name)
             if equals or not by_x:
                 self.assigned.add(name)
@@ -60,7 +60,7 @@ class Exports:
         """Whether `-x` names the variable."""
         if name in self.named or not self._starts:
             return name in self.named
-        # Among the sorted texts, only the last one that does not sort after the name can be its start.
+        # `name` can start only with the last text that sorts before it or equals it.
         place = bisect_right(self._starts, name)
         return place > 0 and name.startswith(self._starts[place - 1])
 

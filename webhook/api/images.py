@@ -3,8 +3,8 @@
 https://github.com/distribution/reference/blob/v0.6.0/normalize.go (`ParseNormalizedNamed`), with two differences:
 
 * a reference of more than 1024 characters is rejected (upstream limits the repository to 255 but not the registry);
-* a dotted first segment that is a valid path segment but no host name (`my_hub.example/app`) is the registry here, as
-  in container runtimes, while upstream reports an empty registry.
+* a dotted first segment that is a valid path segment but not a host name (`my_hub.example/app`) is a registry.
+  Container runtimes agree; upstream reports an empty registry.
 
 CRI-O may pull a short name (`ubuntu`) from a registry other than Docker Hub: the node's registries.conf decides.
 """
@@ -146,7 +146,7 @@ def _show(text: str, limit: int = 80) -> str:
 
 
 def registry_problem(prefix: str) -> str | None:
-    """Why the text is not a valid entry for `in_registry`, as a predicate on one line; None if it is valid."""
+    """The reason why `prefix` is not valid for `in_registry`, as a predicate on one line; None if it is valid."""
     if "://" in prefix:
         return "starts with a scheme: remove everything up to and including ://"
     host, slash, path = prefix.partition("/")

@@ -1,4 +1,4 @@
-"""Parts that several of Kueue's objects have (`v1beta2` and `v1beta1`), and Kueue's arithmetic.
+"""Fields that several kinds of Kueue's objects have (`v1beta2` and `v1beta1`), and Kueue's arithmetic.
 
 Kueue counts cpu in thousandths and other resources in whole units, both rounded up. The numbers have 64 bits; the
 largest number means unlimited (kueue `pkg/resources/{amount,requests}.go`, v0.18.3).
@@ -24,10 +24,11 @@ PRIORITY_CLASS: Final = PREFIX + "priority-class"
 """The label with the name of a WorkloadPriorityClass."""
 
 FOREIGN: Final = (PREFIX + "multikueue-origin", PREFIX + "prebuilt-workload-name")
-"""Labels or annotations of a job that another cluster copied here, or that has a prebuilt Workload.
+"""A label or annotation with one of these keys marks a job that another cluster copied here, or a job with a prebuilt
+Workload.
 
-Kueue finishes the Workload if the job differs from it (kueue `pkg/controller/jobframework`, "prebuilt workload is out
-of sync").
+Kueue finishes a prebuilt Workload that differs from its job (kueue `pkg/controller/jobframework`, "prebuilt workload is
+out of sync").
 """
 
 FRAMEWORK: Final = "kubeflow.org/mpijob"
@@ -37,7 +38,7 @@ UNLIMITED: Final = 2**63 - 1
 
 _CPU: Final = "cpu"
 _MILLI: Final = NANO // 1000
-# A quota of this amount or more is unlimited.
+# A cpu quota of at least this many thousandths is unlimited.
 _CPU_LIMIT: Final = UNLIMITED // 1000 * 1000
 
 
@@ -70,7 +71,7 @@ Quotas = Mapping[FlavorResource, Quota]
 
 
 class Group(NamedTuple):
-    """Kueue tries the flavors in this order."""
+    """A resource group of a queue. Kueue tries the flavors in this order."""
 
     covered: frozenset[str]
     flavors: tuple[str, ...]

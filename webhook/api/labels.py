@@ -1,6 +1,6 @@
 """Label selectors (`matchLabels`, `matchExpressions`).
 
-They are validated like in the API server and evaluated like `metav1.LabelSelectorAsSelector`:
+The API server's validation and `metav1.LabelSelectorAsSelector` are the model:
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/validation/validation.go
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/helpers.go
 An unknown field is an error, because a selector with a misspelt `matchLabel` would select everything.
@@ -18,7 +18,7 @@ _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class SelectorError(ShapeError):
-    """`path` is the field with the fault (`matchExpressions[0].values`), empty for the selector itself."""
+    """`path` is the field with the fault, such as `matchExpressions[0].values`. It is empty for the selector itself."""
 
 
 class Requirement(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class Selector(msgspec.Struct, frozen=True):
         return cls((*equals, *(_expression(e, f"matchExpressions[{i}]") for i, e in enumerate(expressions))))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """A missing label satisfies NotIn, like in Kubernetes."""
+        """A missing label satisfies NotIn, as in Kubernetes."""
         if self.requirements is None:
             return False
         for requirement in self.requirements:

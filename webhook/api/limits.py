@@ -5,12 +5,11 @@ from typing import Final
 MAX_OBJECT_BYTES: Final = 1536 * 1024
 """Bytes of a decoded object. A larger object cannot be stored (https://etcd.io/docs/v3.6/dev-guide/limit/)."""
 MAX_NESTED_VALUES: Final = 20_000
-"""Mappings and lists in an object. An empty one takes hundreds of bytes, and no timer can interrupt decoding."""
+"""Mappings and lists in an object. Even an empty one takes hundreds of bytes. No timer can interrupt decoding."""
 MAX_CHARACTERS_BEFORE_PROGRAM: Final = 200
-"""Characters before mpirun that are searched for assignments and a folder. The search takes quadratic time."""
+"""Characters before mpirun that are searched for its folder and for assignments. The search takes quadratic time."""
 MAX_CHARACTERS_BEFORE_EMPTY_CALL: Final = 10_000
-"""Characters before an mpirun call without a program. Quotes are counted in them, which takes quadratic time.
-"""
+"""Characters before an mpirun call without a program. The service counts the quotes in them in quadratic time."""
 MAX_WORDS_OF_STARTERS: Final = 12
 """Words of a command that are searched for programs such as `timeout`, which start another program."""
 MAX_UID_CHARACTERS: Final = 256
@@ -26,7 +25,7 @@ MAX_NAMES_LOOKED_AT: Final = 2000
 MAX_NAMES_COMPARED: Final = 16
 """Names that are compared letter by letter, which takes hundreds of microseconds each."""
 MAX_SHOWN_KEY_BYTES: Final = 12
-"""Bytes of an annotation's key in a warning."""
+"""Bytes of a user's text, such as an annotation's value, in a warning."""
 MAX_DURATION_CHARACTERS: Final = 16
 """Characters of a duration."""
 MAX_MCA_VALUE_CHARACTERS: Final = 1000

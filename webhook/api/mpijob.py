@@ -25,7 +25,7 @@ GROUP = "kubeflow.org"
 API_VERSION = "kubeflow.org/v2beta1"
 # API versions of earlier operators; the first is training-operator's.
 OLDER_VERSIONS = ("kubeflow.org/v1", "kubeflow.org/v1alpha2", "kubeflow.org/v1alpha1")
-# Values of `managedBy`; the default is the operator (`types.go`, `KubeflowJobController` and `MultiKueueController`).
+# Values of `managedBy`, by default mpi-operator (`types.go`, `KubeflowJobController` and `MultiKueueController`).
 MPI_OPERATOR = "kubeflow.org/mpi-operator"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 # The operator passes this annotation and `schedulingPolicy.queue` on to Volcano
@@ -84,7 +84,7 @@ class ReplicaSpec(msgspec.Struct, rename="camel", gc=False):
 
 
 class MPIJobSpec(msgspec.Struct, rename="camel", gc=False):
-    """`mpi_replica_specs` contains every key that the user wrote."""
+    """`mpi_replica_specs` contains every key that the user wrote, even an unknown role."""
 
     mpi_replica_specs: Mapping[str, ReplicaSpec | None] | None = None
     slots_per_worker: Int32 | None = None
@@ -129,7 +129,7 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @property
     def status(self) -> JobStatus:
-        """The operator's status; empty if it is invalid, because users can write it."""
+        """The operator's status. Users can write the field too, so an invalid status counts as empty."""
         try:
             return _status_decoder.decode(self.raw_status) or JobStatus() if self.raw_status else JobStatus()
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -246,7 +246,7 @@ def decode(data: bytes | msgspec.Raw) -> MPIJob:
 
 
 def _bad_replica(data: bytes | msgspec.Raw) -> str:
-    """The key of the first invalid entry. msgspec's error does not contain it."""
+    """The key of the first invalid entry in `mpiReplicaSpecs`. msgspec's error does not contain the key."""
     try:
         replicas = untyped.decode(data)["spec"]["mpiReplicaSpecs"]
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
@@ -260,7 +260,7 @@ def _bad_replica(data: bytes | msgspec.Raw) -> str:
 
 
 def apply_operator_defaults(job: MPIJob) -> MPIJob:
-    """Sets the operator's defaults in `job` and returns it. The operator never stores these defaults (`default.go`).
+    """Sets the operator's defaults in `job` and returns `job`. The operator does not store its defaults (`default.go`).
 
     A Worker without `replicas` gets 0, which is invalid, although the field's documentation promises 1.
     """

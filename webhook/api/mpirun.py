@@ -1,7 +1,8 @@
 """Finds mpirun in a container's command line and reads how many ranks it starts.
 
-The first word after the options is the program; a `-n` after it is not mpirun's. A shell variable, an unknown option,
-several programs, or hosts that the user names make the number of ranks uncertain.
+The first word after mpirun's options is the program that mpirun starts. A `-n` after this word is an option of the
+started program. The number of ranks is uncertain if there is a shell variable, an unknown option, a second program, or
+an option that names the hosts.
 """
 
 import re
@@ -18,13 +19,14 @@ from webhook.api.pod import Container, EnvVar
 
 CONFIG_FOLDER: Final = "/etc/mpi"
 HOSTFILE: Final = f"{CONFIG_FOLDER}/hostfile"
-"""The operator's own list of workers and slots."""
+"""The list of workers and slots that the operator writes."""
 
 
 class Invocation(msgspec.Struct, frozen=True, gc=False):
     """One call of mpirun or a similar program."""
 
     program: str
+    """mpirun or the similar program. The program that it starts is `started`."""
     ranks: int | None = None
     """Ranks that the call starts; None if the command line does not show the number."""
     per_node: bool = False
@@ -34,7 +36,7 @@ class Invocation(msgspec.Struct, frozen=True, gc=False):
     oversubscribe: bool = False
     """An option or variable allows more ranks than slots."""
     words: tuple[str, ...] = ()
-    """The words that follow the program, as far as they can be read without running a shell."""
+    """The words after `program`, as far as they can be read without running a shell."""
     options: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     """(name without dashes, values) of the options before the started program; None if they are unknown."""
     unread: str = ""
@@ -44,7 +46,7 @@ class Invocation(msgspec.Struct, frozen=True, gc=False):
     starts_nothing: bool = False
     """No program follows the options."""
     without_shell: bool = False
-    """The call gets its words unchanged, except that Kubernetes replaces variables."""
+    """No shell changes the words of the call. Kubernetes still replaces variables."""
 
 
 _OWN_DIALECT: Final = {
@@ -60,24 +62,24 @@ ON_EACH_NODE: Final = frozenset(
 """Programs that start a process for each GPU of their node: https://docs.pytorch.org/docs/stable/elastic/run.html"""
 LAUNCHERS: Final = frozenset(("mpirun", "mpiexec", *_OWN_DIALECT))
 OF_SCHEDULERS: Final = frozenset(("aprun", "jsrun", "qsub", "sbatch", "srun"))
-"""Programs that start the ranks, or jobs, of a batch system such as Slurm."""
+"""Programs of batch systems such as Slurm that start ranks or submit jobs."""
 
 NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
-"""Every call contains one of these names."""
+"""Every call of mpirun or a similar program contains one of these names."""
 NEAR_MPIRUN: Final = re.compile(
     r"(?:^|[\n;&|])[ \t]*+(?!mpirun\b|mpiexec\b)"
     rf"(m[pi]{{1,2}}[-_]?(?:r[unm]{{1,3}}|e[xec]{{2,4}})|{'|'.join(OF_SCHEDULERS)})(?=\s|\Z)"
 )
-"""A misspelt mpirun or mpiexec at the start of a command."""
+"""A misspelt mpirun or mpiexec, or a batch system's program, at the start of a command."""
 _PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[\s;&|)<>]|\Z)")
-# The value of -x with the output of a command. It is one word, so the words after it can be read.
+# `-x NAME=$(command)`: the value is one word, so the words after it can be read.
 _EXPORTED_OUTPUT: Final = re.compile(
     r"(\s-x[ \t]+\w+=)(?=\S*(?:\$\(|`))(?:\$\([^()]*+\)|`[^`]*+`|[^\s;&|()<>'\"\\`#])++"
 )
 _HOSTFILE_VARIABLE: Final = "OMPI_MCA_orte_default_hostfile"  # set by the operator, see `webhook.api.operator_env`
 _AS_USER: Final = frozenset(("runuser", "su"))
-# Text before mpirun in a shell command: an operator, a keyword or the quote of `su USER -c "`, then programs that start
-# mpirun, and a folder.
+# The text before mpirun in a shell command: a shell operator, a keyword or the quote of `su USER -c "`, then programs
+# that start mpirun, then mpirun's folder.
 _BEFORE: Final = re.compile(
     rf"(?:^|[\n;&|(]|(?:\b(?:{'|'.join(filter(str.isalpha, shell.KEYWORDS))}|exec|time|nohup|env|command)|[!{{])[ \t]"
     r"|\b(?:su|runuser)\b[^\n;&|'\"]*[ \t]-c[ \t]+(['\"]))"
@@ -85,7 +87,7 @@ _BEFORE: Final = re.compile(
 )
 # The end of a command. A substitution does not end a command, because words may follow it.
 _END: Final = re.compile(r"[ \t]*+(?:\r?\n|;|\)|\|\|?|&&|&(?!>)|\Z)")
-# A file from the image or a volume may start any program, and so may a variable.
+# A file from the image or a volume may start any program. A variable may contain any program.
 _FILE: Final = re.compile(
     r"(?<![\w/.~-])(?!/(?:bin|dev|proc|sbin|usr/bin|usr/sbin)/)[\w.~-]*+/|\.(?:py|sh)\b|\$"
     r"|\b(?:entrypoint|init|run|start|supervisord)\b"
@@ -124,8 +126,8 @@ def find(
             return [structs.replace(call, starts_nothing=False)] if start or not command else [call]
         text, rest = shell.script(words) if program in shell.SHELLS else ("", ())
         if len(rest) == 1 and " " in rest[0] and "$" not in text:
-            text = f"{text}\n{rest[0]}"  # a user who writes each command as one word means both
-        if program in {"cd", "export"}:  # a user who forgets the shell means a script
+            text = f"{text}\n{rest[0]}"  # `sh -c "cd /src" "mpirun train"`: the user means two commands
+        if program in {"cd", "export"}:  # they exist only in a shell, so the user means a script
             text = " ".join(words)
         if program in _AS_USER and "-c" in words[:-1]:
             text = words[words.index("-c") + 1]
@@ -137,7 +139,7 @@ def find(
 def taken_for_a_file(argv: Sequence[str], implementation: str | None) -> str:
     """The word with mpirun that a shell without `-c` reads as a file name; empty if there is none.
 
-    Intel's mpirun is a script, so that a shell can read it.
+    A shell can run Intel's mpirun from its file, because it is a shell script.
     """
     word = next((word for word in argv[1:] if not word.startswith("-")), "")
     if word.rpartition("/")[2] in LAUNCHERS and implementation != "Intel":
@@ -185,9 +187,9 @@ def _calls(
 
 
 def _is_whole(script: str, start: int, end: int) -> bool:
-    """Whether the command ends after its last word, not at syntax that needs a shell.
+    """Whether the text from `start` to `end` is a whole command.
 
-    An array, `RUN=(mpirun -np 2)`, is not a command, and neither is a text in quotes.
+    A text in an array, `RUN=(mpirun -np 2)`, or in quotes is not a command.
     """
     if start > MAX_CHARACTERS_BEFORE_EMPTY_CALL or not (ending := _END.match(script, end)):
         return False
@@ -213,7 +215,7 @@ def _read(program: str, words: Sequence[str], implementation: str | None, *, wit
     started = "".join(arguments[position : position + 1])
     if started.startswith("-"):
         return Invocation(program, words=arguments, unread=started, without_shell=without_shell)
-    if not started.strip():  # empty, or the blank after a backslash at the end of a line
+    if not started.strip():  # no word, or the blank after a backslash at the end of a line
         return Invocation(program, words=arguments, starts_nothing=True, without_shell=without_shell)
     # A variable may contain more options, and a colon starts a second program with its own ranks.
     if (started.startswith("$") and "/" not in started) or ":" in arguments[position + 1 :]:
@@ -270,7 +272,7 @@ class PerNode(NamedTuple):
 
 
 def per_node(call: Invocation) -> PerNode | None:
-    """None if the call does not set the number, or if it is not certain."""
+    """None if the call does not set the number, or if the number is uncertain."""
     numbers = [_per_node(name, "".join(values)) for name, values in _per_node_options(call.options or ())]
     return numbers[0] if numbers and len({number and number[1:] for number in numbers}) == 1 else None
 
@@ -294,7 +296,7 @@ def _per_node(name: str, value: str) -> PerNode | None:
 
 
 def starter(call: Invocation) -> str | None:
-    """The program in the call that starts a process for each GPU of its node."""
+    """The program from ON_EACH_NODE in the words of the call; None if there is none."""
     for word in call.words:
         name = word.rpartition("/")[2]
         if name in ON_EACH_NODE:

@@ -1,4 +1,4 @@
-"""The options of Open MPI 4 and 5, of Hydra (MPICH and Intel MPI) and of horovodrun, with the number of their words.
+"""The options of Open MPI 4 and 5, of Hydra (MPICH and Intel MPI) and of horovodrun, with the number of their values.
 
 Options that make the number of ranks uncertain (an appfile, elastic Horovod) or that take a value only sometimes are
 left out on purpose: the service does not read a call with these options.
@@ -21,9 +21,9 @@ class Dialect(msgspec.Struct, frozen=True):
     options: dict[str, tuple[str, int]]
     """(name without dashes, number of values) of each option, by its name with one dash and with two dashes."""
     ranks: frozenset[str]
-    """Options with the number of ranks to start."""
+    """Options that set the number of ranks."""
     refuses: bool
-    """More ranks than slots are an error; slots are not shared."""
+    """More ranks than slots are an error."""
     needs_hostfile: bool
     """Without a hostfile every rank starts on the launcher."""
 
@@ -81,10 +81,10 @@ NEAR_OPTION: Final = re.compile(r"(?:-*[\u2012-\u2015\u2212]+-*|--?(?=pn\Z))([\w
 HOSTS: Final = frozenset(
     ("H", "default-hostfile", "f", "host", "hostfile", "hostlist", "hosts", "hosts-group", "machine", "machinefile")
 )
-"""Options that replace the list of hosts."""
+"""Options that replace the operator's list of hosts."""
 
 PER_NODE: Final = frozenset(("N", "grr", "npernode", "npersocket", "perhost", "pernode", "ppn", "ppr", "rr"))
-"""Options with the number of ranks on each host."""
+"""Options that set the number of ranks on each host."""
 
 PAIRS: Final = frozenset(("env", "genv"))
 """Options that are followed by `NAME VALUE` or `NAME=VALUE`."""

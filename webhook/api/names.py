@@ -115,7 +115,7 @@ _is_label_key: Final = lru_cache(maxsize=1024)(re.compile(rf"(?:{_DNS_SUBDOMAIN}
 
 
 def label_key_problem(text: str) -> str | None:
-    """Also the syntax of other qualified names: `name` or `example.com/name`."""
+    """The syntax of label keys and other qualified names: `name` or `example.com/name`."""
     if len(text) <= LABEL_NAME_MAX_LENGTH and _is_label_key(text):
         return None  # the whole is short, so no part is too long
     prefix, slash, name = text.rpartition("/")
@@ -131,7 +131,7 @@ def label_key_problem(text: str) -> str | None:
 
 
 def corrected(text: str, problem: Callable[[str], str | None], room: int = DNS_SUBDOMAIN_MAX_LENGTH) -> str | None:
-    """The text with "-" for invalid characters, cut to `room` characters; None if this does not make it valid."""
+    """The text with "-" in place of invalid characters, cut to `room` characters; None if it is still invalid."""
     lower = text.lower()
     spellings = ((r"[^\w./-]+", text), (r"[^\w.-]+", text), (r"[^a-z0-9.-]+", lower), (r"[^a-z0-9-]+", lower))
     for other, written in spellings:

@@ -15,7 +15,7 @@ DEFAULT_NETWORK: Final = "v1.multus-cni.io/default-network"
 """Replaces the cluster's default network for a pod."""
 
 RESOURCE_NAME: Final = "k8s.v1.cni.cncf.io/resourceName"
-"""The annotation of a NetworkAttachmentDefinition with the device that each attached pod needs."""
+"""The annotation of a NetworkAttachmentDefinition that names the device resource that each attached pod needs."""
 
 _INTERFACE_MAX_LENGTH: Final = 15  # Linux' IFNAMSIZ without the final zero byte
 
@@ -25,8 +25,9 @@ class NetworksError(ValueError):
 
 
 class Network(NamedTuple):
-    """A NetworkAttachmentDefinition. An empty namespace is that of the pod. Multus chooses the name of an empty
-    interface.
+    """A NetworkAttachmentDefinition, and the interface in the pod.
+
+    If `namespace` is empty, the pod's namespace applies. If `interface` is empty, Multus chooses a name.
     """
 
     namespace: str
@@ -67,7 +68,7 @@ def parse(text: str) -> list[Network]:
 
 
 def parse_strictly(text: str) -> list[Network]:
-    """Accepts only the notation with commas, which this service writes. Names are checked too."""
+    """Like `parse`, except that JSON and invalid names are errors."""
     if _in_json(text):
         raise NetworksError("is not [namespace/]name[@interface], with commas between several")
     networks = parse(text)

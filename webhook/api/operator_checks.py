@@ -1,7 +1,7 @@
-"""Whether the operator rejects a job. The operator then creates no pods until a user changes the job.
+"""Whether the operator rejects a job. For a rejected job, the operator creates no pods until a user changes the job.
 
 The operator runs https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/apis/kubeflow/validation/validation.go on
-every sync before it creates objects. A job that fails gets no status.
+every sync before it creates objects. A job that fails this validation gets no status.
 """
 
 from typing import Final

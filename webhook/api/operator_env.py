@@ -1,4 +1,4 @@
-"""Variables that the operator appends to the first containers.
+"""Variables that the operator appends to `env` in the first container of the launcher and of each worker.
 
 The last value of a variable counts, so the operator's value replaces the user's.
 https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/mpi_job_controller.go (`newWorker`,

@@ -15,7 +15,7 @@ OS_LABEL: Final = "kubernetes.io/os"
 STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 SHARED_MEMORY = "shared-memory"
-"""The volume that the injection of the same name adds."""
+"""The name of the volume that the injection `shared-memory` adds."""
 
 
 class Presence(msgspec.Struct, gc=False):
@@ -84,7 +84,7 @@ class Claim(msgspec.Struct, gc=False):
 
     @property
     def storage_class(self) -> str | None:
-        """The requested storage class: None for the cluster's default, empty for none."""
+        """The requested storage class. None means the cluster's default class, an empty text means no class."""
         annotations = (self.metadata and self.metadata.annotations) or {}
         return annotations.get(STORAGE_CLASS, self.spec.storage_class_name if self.spec else None)
 
@@ -132,7 +132,7 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
     projected: Projected | None = None
     secret: Presence | None = None
 
-    # Storage without a claim, so it has no storage class.
+    # These sources need no claim, so they have no storage class.
     aws_elastic_block_store: Presence | None = None
     azure_disk: Presence | None = None
     azure_file: Presence | None = None
@@ -153,7 +153,7 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def scratch(self) -> EmptyDir | None:
-        """None if the volume has a different source."""
+        """The `emptyDir`, which may be implied; None if the volume has a different source."""
         if self.empty_dir is not None:
             return self.empty_dir
         return None if any(getattr(self, name) is not None for name in _SOURCES) else EmptyDir()
@@ -236,7 +236,7 @@ class Container(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def argv(self) -> list[str]:
-        """Command and arguments. The image decides about parts that are not set."""
+        """Command and arguments of the job, without the image's defaults."""
         return [*(self.command or ()), *(self.args or ())]
 
 
@@ -413,7 +413,7 @@ class PodTemplate(msgspec.Struct, gc=False):
 
     @property
     def user(self) -> int | None:
-        """The user of the first container; None if the image decides."""
+        """The user id of the first container; None if the image decides."""
         of_container = (self.containers[0].security_context if self.containers else None) or SecurityContext()
         of_pod = (self.spec.security_context if self.spec else None) or PodSecurityContext()
         return of_pod.run_as_user if of_container.run_as_user is None else of_container.run_as_user

@@ -37,7 +37,10 @@ class ContainerResources:
 
 @dataclass(frozen=True, slots=True)
 class PodResources:
-    """The containers, then the init containers; the pod-level resources; the overhead of the runtime class."""
+    """The resources of a pod's containers and init containers, and those that the pod sets as a whole.
+
+    `requests` and `limits` are the pod-level resources. `overhead` is the overhead of the runtime class.
+    """
 
     containers: tuple[ContainerResources, ...] = ()
     requests: Amounts = field(default_factory=dict)
@@ -116,12 +119,12 @@ def is_pod_level(name: str) -> bool:
 
 
 def is_overcommitted(name: str) -> bool:
-    """Whether a limit may exceed its request. Huge pages and extended resources do not allow it."""
+    """Whether the limit may exceed the request. For huge pages and extended resources, both must be equal."""
     return ("/" not in name or "kubernetes.io/" in name) and not name.startswith(HUGE_PAGES)
 
 
 def read_amounts(values: Mapping[str, object] | None) -> dict[str, Quantity]:
-    """The valid quantities, rounded up to thousandths like in the API server."""
+    """The valid quantities, rounded up to thousandths as in the API server."""
     amounts = {}
     for name, value in (values or {}).items():
         try:
@@ -155,10 +158,11 @@ def _container(kind: str, index: int, container: Container) -> ContainerResource
 
 
 def _with_pod_level(pod: PodResources, pod_level: ResourceRequirements) -> PodResources:
-    """The pod with defaults for its pod-level resources, if it sets any.
+    """The pod with its pod-level resources and Kubernetes' defaults for them.
 
-    A missing limit of huge pages is the containers' limit (`defaultHugePagePodLimits`). If limits are set, a missing
-    request is the containers' request, or else the limit (`defaultPodRequests`).
+    A missing limit of huge pages defaults to the containers' limit (`defaultHugePagePodLimits`). If the pod has limits,
+    a missing request defaults to the containers' request, or to the limit if the containers have no request
+    (`defaultPodRequests`).
     """
     least, most = read_amounts(pod_level.requests), read_amounts(pod_level.limits)
     if least or most:
@@ -182,9 +186,9 @@ class Use(NamedTuple):
 
 
 def at_once(uses: Iterable[Use]) -> dict[str, Quantity]:
-    """The maximum of each resource in use at the same time in a pod.
+    """The maximum of each resource that a pod uses at the same time.
 
-    Containers run in parallel. Init containers run earlier and one at a time, but sidecars keep running.
+    Init containers run one after the other, before the containers. Sidecars keep running. Containers run in parallel.
     """
     total: dict[str, Quantity] = {}
     sidecars: dict[str, Quantity] = {}

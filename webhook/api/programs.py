@@ -33,14 +33,14 @@ INSTALLERS: Final = frozenset(
         *("source", "tar", "unzip", "uv", "wget", "yum"),
     )
 )
-"""Programs that start no ranks and no sshd either, but may read variables and write files."""
+"""Programs that start no ranks and no sshd. They may read the user's variables and write files."""
 _READS_MORE: Final = shell.SHELLS | {".", "eval", "source"}
 # Files that only define variables and functions for the shell.
 _OF_ENVIRONMENTS: Final = re.compile(r"(?:\.|source) (?:\S*/)?(?:activate|conda\.sh|\.?bashrc|\.?profile|setvars\.sh)")
 
 
 def started_by(container: Container) -> frozenset[str] | None:
-    """Names without folders; None if the image, a file or a variable may start more programs."""
+    """The programs' names without folders; None if the image, a file or a variable may start more programs."""
     if not container.command:
         return None
     words = shell.unwrapped(container.argv)

@@ -1,7 +1,7 @@
 """Kubernetes quantities (`32`, `1500m`, `16Gi`) as exact integers of billionths.
 
-Only parsing rounds; sums and comparisons are exact. Grammar, rounding (away from zero, below a billionth) and maximum
-(2**63-1 for a number with a binary unit, none with a decimal unit) follow `resource.ParseQuantity`:
+Only parsing rounds; sums and comparisons are exact. The model is `resource.ParseQuantity`, which rounds to billionths,
+away from zero. A number with a binary unit is at most 2**63-1; a number with a decimal unit has no maximum.
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/resource/quantity.go
 
 This module rejects some texts that `ParseQuantity` accepts:
@@ -86,7 +86,7 @@ def are_readable(values: Iterable[object]) -> bool:
 def _parse_text(text: str) -> Quantity:
     match = _GRAMMAR.fullmatch(text)
     if match is None:
-        shown = json.dumps(text) if text else "empty text"  # escapes look-alikes of digits and blanks
+        shown = json.dumps(text) if text else "empty text"  # json escapes characters that look like digits or blanks
         raise QuantityError(f"{shown} is not a quantity", text)
     sign, digits, fraction, unit = match.groups(default="")
     exponent = 0 if unit in _BINARY else _DECIMAL[unit] if unit in _DECIMAL else int(unit[1:])

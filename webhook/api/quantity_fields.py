@@ -7,7 +7,7 @@ from webhook.api.pod import DownwardItem, PodTemplate, ResourceFieldRef, Resourc
 Where = tuple[object, ...]
 """The parts of a path. A job has dozens of quantities, so the parts are joined only for a violation."""
 Written = tuple[Where, Mapping[str, object]]
-"""The path of a mapping, and its quantities by resource name. A field with a single quantity has the name ""."""
+"""The path of a field, and its quantities by resource name. The name is "" if the field itself is a quantity."""
 
 
 def place(where: Where, name: str) -> str:

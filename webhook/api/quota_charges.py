@@ -1,4 +1,4 @@
-"""The amounts of a job's pods, claims and other objects that quotas count, by the quotas' resource names."""
+"""The amounts of quota that a job's pods, claims and other objects use, by the resource names of quotas."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,12 +51,12 @@ class PodShape:
 
     @cached_property
     def _hash(self) -> int:
-        """Shapes are large and looked up often."""
+        """The hash is cached, because shapes are large and looked up often."""
         return hash((self.resources, self.runtime_class, self.priority_class, self.claims, self.device_claims))
 
 
 class ClaimShape(msgspec.Struct, frozen=True):
-    """A claim that is deleted with its pod. Without a class, the claim gets the cluster's default class."""
+    """A claim that is deleted with its pod."""
 
     storage_class: str = ""
     volume_attributes_class: str = ""
@@ -64,7 +64,7 @@ class ClaimShape(msgspec.Struct, frozen=True):
 
 
 def pod_shape(template: PodTemplate, resources: PodResources | None = None) -> PodShape:
-    """The shape of a template. `resources` are those of the template if the caller already has them."""
+    """The shape of a template. A caller that already has the template's resources passes them as `resources`."""
     spec = template.spec or PodSpec()
     deadline = spec.active_deadline_seconds
     claims = (volume.ephemeral.volume_claim_template for volume in spec.volumes or () if volume.ephemeral is not None)
@@ -87,8 +87,8 @@ def pod_shape(template: PodTemplate, resources: PodResources | None = None) -> P
 def pod_charges(shape: PodShape, *, certain: bool, default_priority: str | None) -> tuple[Charge, ...]:
     """The charge of one pod, then of each of its claims.
 
-    The resources include the API server's defaults. Unless `certain`, the API server may add more resources.
-    `default_priority` is the PriorityClass of pods without a class; None if unknown.
+    `shape` includes the API server's defaults. `certain` is False if the API server may add more resources.
+    `default_priority` is the PriorityClass of pods that name no PriorityClass; None if it is unknown.
     """
     best_effort: bool | None = _is_best_effort(shape)
     if best_effort and not certain:
@@ -162,7 +162,7 @@ def _claim(claim: Claim) -> ClaimShape:
 
 
 def _is_best_effort(shape: PodShape) -> bool:
-    """`ComputePodQOS`: no container requests or limits CPU or memory."""
+    """Whether there is no request or limit of CPU or memory, as in `ComputePodQOS`."""
     parts = (shape.resources,) if shape.pod_level else shape.resources.containers
     return not any(
         amounts.get(name, 0) > 0

@@ -1,6 +1,6 @@
 """Decides which objects a quota counts, by its scopes and scope selectors.
 
-See `podMatchesScopeFunc` and `pvcMatchesScopeFunc` in Kubernetes. A quota with a scope counts only pods or claims.
+See `podMatchesScopeFunc` and `pvcMatchesScopeFunc` in Kubernetes. A quota with scopes counts pods and claims only.
 """
 
 import msgspec
@@ -17,7 +17,7 @@ class Scope(msgspec.Struct, frozen=True):
     values: tuple[str, ...] = ()
 
     def admits(self, value: str) -> bool:
-        """Whether an object meets the condition. `value` is the object's value for the scope, empty for none."""
+        """Whether an object meets the condition. `value` is the object's class for the scope; empty for no class."""
         match self.operator:
             case "In":
                 return value != "" and value in self.values

@@ -27,7 +27,7 @@ class ShapeError(ValueError):
 
 
 def decode_error(error: Exception, map_key: Callable[[], str] = lambda: "...") -> ShapeError:
-    """The ShapeError for msgspec's error. `map_key` returns the first map key on the path, which msgspec leaves out."""
+    """The ShapeError for msgspec's error. msgspec's paths lack map keys; `map_key` returns the first one."""
     text = str(error)
     path = ""
     if at := _AT.search(text):

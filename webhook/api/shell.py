@@ -48,7 +48,7 @@ _NAMES_OF_STARTERS: Final = frozenset(re.findall(r"[a-z][a-z-]+", " ".join(names
 _BLANKS: Final = re.compile(r"\s")
 
 VARIABLE: Final = re.compile(r"\$(?:\{(\w+)([^}]*+)\}|(\w+))")
-"""`$NAME`, and `${NAME}` with anything else in the braces."""
+"""`$NAME`, or `${NAME}` with or without more text before the closing brace."""
 REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*+)\)")
 """`$(NAME)`, which Kubernetes replaces, and `$$`, which is the escape for `$`."""
 _NEEDS_SHELL: Final = re.compile(r"[|&;<>$`\n*]")
@@ -60,7 +60,7 @@ _ASSIGNED: Final = re.compile(
     r"(?=[ \t]*(?:[\n;&]|\Z))"
 )
 _NAME: Final = re.compile(r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w*")
-# Commands that may set any variable, and branches, in which an assignment may not run.
+# Commands that may set any variable, and branches: an assignment in a branch possibly never runs.
 _OTHER_SCRIPT: Final = re.compile(r"\b(?:eval|source)\b|(?:\A|[\n;&|])[ \t]*\.[ \t]")
 _BRANCH: Final = re.compile(r"\b(?:case|for|function|if|select|until|while)\b|\(\)|&&|\|\|")
 
@@ -114,7 +114,7 @@ def plain(script: str) -> str:
 
 
 def has_here_document(script: str) -> bool:
-    """Whether the script has a here-document, whose lines may not be commands."""
+    """Whether the script has a here-document. The lines of a here-document are not necessarily commands."""
     return "<<" in script and "<<" in script.replace("<<<", "")
 
 
@@ -134,7 +134,10 @@ def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
 
 
 def words(script: str, position: int, limit: int) -> tuple[list[str], int]:
-    """The words of one command, and their end: an operator, a line end, or an expansion."""
+    """The words of the command at `position`, and the position of their end.
+
+    The words end at an operator, a line end, or an expansion.
+    """
     command_words = []
     while match := _WORD.match(script, position, limit):
         position = match.end()
@@ -154,7 +157,7 @@ class Variables:
     def __init__(self, script: str, env: Mapping[str, str | None], *, complete: bool) -> None:
         """`env` has None for unknown values. Without `complete` the container may have more variables."""
         self._env = env
-        # The script may assign a value where it contains the name without a dollar sign.
+        # A name without a dollar sign may be an assignment.
         self._written = Counter(_NAME.findall(script))
         self._complete = complete and not _OTHER_SCRIPT.search(script)
         self._values: dict[str, tuple[int, str | None]] = {}

@@ -1,4 +1,4 @@
-"""How workers start sshd, and on which port. The image and the job decide both, not the operator."""
+"""How workers start sshd, and on which port. The image and the job decide both; the operator sets neither."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from webhook.api.pod import Container
 USUAL: Final = frozenset((22, 2222))
 NAMES: Final = frozenset(("ssh", "sshd"))
 WAIT_CONTAINER: Final = "wait-for-workers"
-"""The init container of a launcher that waits until sshd answers on every worker."""
+"""The launcher's init container that waits until sshd answers on every worker."""
 # Variables of the launcher that contain options of ssh.
 SSH_OPTIONS: Final = frozenset(
     (
@@ -32,7 +32,7 @@ _OPTION: Final = re.compile(rf"(?:^|\s)(?:{_FLAGS}p|-o\s*(?i:Port)\s?[= ])\s*(\d
 _CALL: Final = re.compile(
     r"(?:^|[\s;&|(/'\"])(?:sshd(?=[\s;&|)'\"]|\Z)|(?:service\s+|init\.d/)sshd?\s+(?:re)?start\b)([^\n;&|]*)"
 )
-# A script that writes a port into a configuration file.
+# A script with this word may write a port into a configuration file.
 _CONFIGURED: Final = re.compile(r"\bPort\b")
 # Options of sshd for a configuration file, or for a port that is a shell variable.
 _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
@@ -71,19 +71,22 @@ def port(job: MPIJob, default: int | None) -> int | None:
 
 
 def starts(container: Container) -> bool:
-    """Without a command, the image is assumed to start sshd."""
+    """Whether the container starts sshd. If the job sets no command, the image is assumed to start sshd."""
     return not container.argv or _CALL.search(text(container)) is not None
 
 
 def listened(container: Container) -> Sequence[int] | None:
-    """The ports in the options of a container that runs only sshd, as without a command; None if it may run more."""
+    """The ports in sshd's options; None if the container may run more than sshd.
+
+    A container without command and arguments is assumed to run sshd alone.
+    """
     argv = shell.unwrapped(container.argv)
     by_name = container.command and argv and argv[0].rpartition("/")[2] == "sshd"
     return [*map(int, _OPTION.findall(text(container)))] if by_name or not container.argv else None
 
 
 class Call(NamedTuple):
-    """A command that starts sshd, run by a shell or the kubelet."""
+    """A command that starts sshd. It is in a shell script, or is the command of a container."""
 
     by_path: bool
     options: str
@@ -125,7 +128,7 @@ def ends_in(container: Container) -> bool:
 
 
 def _call(command: str, end: str) -> Call | None:
-    """None if the command is in parentheses, or if sshd only prints something and ends."""
+    """None if the command does not start sshd, is in parentheses or a pipe, or makes sshd print something and end."""
     match = _SSHD.match(command)
     if match is None or end in {"(", ")", "|"}:
         return None

@@ -23,7 +23,7 @@ def decode(data: bytes | str | msgspec.Raw) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """The value without keys whose value is null, like the API server stores it."""
+    """The value without the keys that have the value null. The API server stores objects in this form."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

@@ -51,7 +51,7 @@ class YamlError(ValueError):
 def load_all(text: str | bytes) -> list[Any]:
     """The documents in `text` as JSON values, without empty documents; YamlError if the text is invalid.
 
-    Keys are text, and numbers are finite. Values that aliases repeat are the same object.
+    Keys are text, and numbers are finite. An alias yields the same Python object as its anchor.
     """
     try:
         readable = _readable(text)
@@ -84,7 +84,7 @@ def split(text: str | bytes) -> list[str]:
 def lines(text: str | bytes, to: Iterable[Path] | None = None) -> dict[Path, int]:
     """The line (from 1) of each value of the first document, by path. The text must be valid.
 
-    With `to`, only the values at these paths and their parents.
+    With `to`, the result has only the values at these paths, and the parents of these values.
     """
     line_of: dict[Path, int] = {}
     included = None if to is None else {path[:end] for path in to for end in range(len(path) + 1)}
@@ -132,7 +132,7 @@ def dump(value: Any) -> str:
 
 
 def dump_document(value: Any) -> str:
-    """Block YAML in kubectl's style: list items are not indented. It is five times as fast as `dump`."""
+    """Block YAML in kubectl's style: list items are not indented. This function is five times as fast as `dump`."""
     return yaml.dump(
         value, Dumper=_FastDumper, sort_keys=False, allow_unicode=True, width=1_000_000, explicit_start=True
     )
@@ -182,7 +182,10 @@ def _documents(stream: Iterator[events.Event]) -> Iterator[Any]:
 
 
 class _Document:
-    """Builds one document from the parser's events. `anchors` has each finished value with its size after expansion."""
+    """Builds one document from the parser's events.
+
+    `anchors` contains each finished value that has an anchor, with the value's size after expansion.
+    """
 
     def __init__(self, stream: Iterator[events.Event]) -> None:
         self.stream = stream
@@ -308,7 +311,8 @@ def _error(problem: str, event: Any) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
-# The parser notices these problems only on a later line, so the line of the context is reported.
+# The parser notices these problems on a later line. The message therefore has the line where the quoted scalar, list,
+# mapping or key starts.
 _SEEN_LATE: Final = ("a simple key", "scanning a quoted scalar", "a flow sequence", "a flow mapping")
 _CANNOT_START: Final = "found character that cannot start any token"
 _TAB: Final = "a tab; use spaces"

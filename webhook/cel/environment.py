@@ -14,7 +14,7 @@ from webhook.cel.library.declared import Amount, Declared
 VARIABLES: Final = ("object", "oldObject", "request", "namespaceObject", "params", "job")
 STRINGS_OF_KUBERNETES: Final = 2
 MAX_FAULT: Final = 300
-"""Characters of a message, which may quote any value of a job."""
+"""Maximum number of characters of an error message. The message may quote any value of a job."""
 _NANO: Final = "nano"
 _T: Final = cel.Type
 

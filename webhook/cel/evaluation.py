@@ -24,12 +24,12 @@ _objects: Final = msgspec.json.Decoder(dict[str, Any] | None, float_hook=untyped
 
 @cache
 def installed() -> bool:
-    """Cached, because the search takes too long for a review."""
+    """The result is cached, because a search for the packages takes too long for a review."""
     return find_spec("cel_expr_python") is not None and find_spec("google.protobuf") is not None
 
 
 def evaluate(expressions: Sequence[Expression], variables: Variables) -> tuple[Outcome, ...]:
-    """The outcomes of the expressions, in their order. Never raises."""
+    """The outcomes in the order of `expressions`. Never raises."""
     if not installed():
         return (Outcome(fault=NOT_INSTALLED, written_wrong=True),) * len(expressions)
     try:
@@ -124,7 +124,7 @@ def _containers(value: Any) -> Iterator[Any]:
 
 
 def with_defaults(job: dict[str, Any]) -> dict[str, Any]:
-    """Sets the operator's defaults in `job` and returns it. The fields must have the right types."""
+    """Sets the operator's defaults in `job` and returns `job`. Fields must have the right types."""
     spec = job.get("spec")
     if not isinstance(spec, dict):
         return job

@@ -15,4 +15,4 @@ MAX_TRIAL_BYTES: Final = 64 * 2**20
 TRIAL_KILLED_SECONDS: Final = 0.5
 """Processor time after which the trial of one expression is killed."""
 MAX_REVIEW_SECONDS: Final = 0.1
-"""Processor time for one rule and one job. It is twice the time of the trial, because times vary on a busy machine."""
+"""Processor time for one rule and one job: twice MAX_TRIAL_SECONDS, because times vary on a busy machine."""

@@ -35,10 +35,10 @@ class Trial(msgspec.Struct):
 
 
 def try_expressions(trial: Trial, seconds: float | None = None) -> list[Outcome]:
-    """The outcome of each expression for a usual job. It is a fault if the largest job needs too much time or memory.
+    """The outcome of each expression for a usual job. The outcome is a fault if the largest job takes too long.
 
-    An expression that exceeds the limits ends the trial and has the last outcome. Raises TrialFailed, and TimeoutError
-    after `seconds`.
+    If the trial's process dies at an expression, this expression has the last outcome. Raises TrialFailed, and
+    TimeoutError after `seconds`.
     """
     if not installed():
         return [Outcome(fault=NOT_INSTALLED, written_wrong=True)] * len(trial.sources)

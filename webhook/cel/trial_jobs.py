@@ -47,9 +47,9 @@ def usual(params: Mapping[str, Any]) -> Variables:
 
 
 def largest(source: str) -> dict[str, Any]:
-    """A job in which each list, mapping and text has the maximum size. The job itself may exceed the limit.
+    """A job in which each list, mapping and text has the maximum size. The whole job may exceed MAX_JOB_BYTES.
 
-    The first item of each list has long texts, and so do the labels and annotations that `source` names.
+    The first item of each list has long texts. The labels and annotations that `source` names have long values.
     """
     job: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(_JOB))
     replica = job["spec"]["mpiReplicaSpecs"]["Worker"]

@@ -1,4 +1,4 @@
-"""The command `mpijob-webhook`. Each command has a file.
+"""The command `mpijob-webhook`. A file contains one command or a few related commands.
 
 A command imports large modules when it runs, to keep --help quick.
 """

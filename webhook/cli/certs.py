@@ -43,8 +43,8 @@ def status(
 ) -> NoReturn:
     """Show the stored, trusted and served certificates.
 
-    The report lists when each certificate expires, and the problems with their fixes. The command reads only the Secret
-    with the CA, or the mounted Secret. It shows no private key.
+    The report lists when each certificate expires, and the problems with their fixes. The only Secret that the command
+    reads is the Secret with the CA, or the mounted Secret. The command shows no private key.
 
     \b
     Examples:

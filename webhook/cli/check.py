@@ -71,17 +71,17 @@ def check(
     'jobs/**/*.yaml', or - for standard input. Objects of other kinds are skipped.
 
     With --kubeconfig, --context or --as, the command reads the cluster's schema of MPIJobs, policies and other objects,
-    as far as you may read them. The component `check-by-users` of the manifests gives data scientists the rights. If
-    you may create pods, the pods of each job are also sent as a dry run. A rejected pod is a warning.
+    as far as you may read them. The component `check-by-users` of the manifests lets data scientists read them. If you
+    may create pods, the pods of each job are also sent as a dry run. A rejected pod is a warning.
 
-    With --cluster, a file from `mpijob-webhook snapshot` is the cluster. --policy replaces the cluster's policies.
-    Without a cluster, the built-in policy and the schema of mpi-operator v0.8.0 apply. The last lines list rules that
-    could not be evaluated.
+    With --cluster, a file from `mpijob-webhook snapshot` stands for the cluster. --policy replaces the cluster's
+    policies. Without a cluster, the built-in policy and the schema of mpi-operator v0.8.0 apply. The last lines list
+    rules that could not be evaluated.
 
     A job that exists in the cluster is checked as an update by `kubectl apply`. Faults that the existing job already
     has are warnings.
 
-    Unknown fields and values of a wrong type are rejected, as the API server does for kubectl.
+    The command rejects unknown fields and values of a wrong type, as the API server does for kubectl.
 
     With --trainer, TrainJobs and runtimes are judged as new objects, without their schemas. A TrainJob is judged only
     if its runtime is among the FILEs or in the cluster. The last lines name TrainJobs that were not judged.

@@ -145,7 +145,7 @@ def _with_line(file: str, problem: Problem) -> str:
 
 
 def _fingerprint(result: Checked, problem: Problem) -> str:
-    """Identifies a problem in all versions of a file. Lines of problems change too often."""
+    """Identifies a problem in all versions of a file. The line is left out, because it changes too often."""
     parts = (result.file, result.name, problem.rule, problem.field or problem.message)
     return sha256(fsencode("\0".join(parts))).hexdigest()
 

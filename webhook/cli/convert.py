@@ -1,4 +1,4 @@
-"""The group of commands `convert ...`, which are in optional parts."""
+"""The command group `convert`. Optional parts of the program define its commands."""
 
 from itertools import chain
 from typing import Final

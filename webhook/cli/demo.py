@@ -13,8 +13,8 @@ from webhook.cli.terminal import fail
 def demo(files: tuple[str, ...]) -> NoReturn:
     """Demonstrate the webhook with examples.
 
-    The command starts the real service on 127.0.0.1, and sends it each job like the API server. It shows the output of
-    kubectl and the injected fields. No cluster is needed.
+    The command starts the real service on 127.0.0.1, and sends each job to it, as the API server does. It shows the
+    output of kubectl and the injected fields. No cluster is needed.
 
     Without FILE, the jobs are examples for Open MPI, Intel MPI, MPICH and Horovod, and some bad jobs.
 

@@ -15,7 +15,7 @@ from webhook.client.access import Access
 def diff(*, job: str | None, access: Access, namespace: str | None, policy_namespace: str, output: str) -> NoReturn:
     """Show what would be injected into existing jobs.
 
-    Each job is compared with the job that would be stored if it were created again now. A job that is older than the
+    Each job is compared with the job that would be stored if a user created it again now. A job that is older than the
     webhook or a policy lacks some injections.
 
     Without NAME, every job of the namespace is compared. For a file use `kubectl diff -f`, which also calls the

@@ -26,7 +26,7 @@ class Setting:
     type: str
     """The accepted values in words."""
     default: str
-    """YAML. Empty for a required setting, and for a setting with inner settings."""
+    """The default in YAML. It is empty for a required setting, and for a setting with inner settings."""
     description: str
     required: bool = False
 
@@ -42,7 +42,7 @@ class Explanation:
     explanation: str
     """The rest of the docstring."""
     default: str
-    """The action of a rule. `on` or `off` for an injection."""
+    """The default action of a rule; `on` or `off` for an injection."""
     since: str
     settings: tuple[Setting, ...] = ()
     defaults: Mapping[str, Any] | None = None
@@ -134,7 +134,7 @@ def _settings(schema: Mapping[str, Any], definitions: Mapping[str, Any], prefix:
 
 
 def resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A JSON schema without its reference to `definitions`. Inner schemas may have references."""
+    """A JSON schema without its own reference to `definitions`. Its inner schemas may still have references."""
     reference = schema.get("$ref", "").removeprefix("#/$defs/")
     return {**definitions[reference], **schema} if reference else schema
 

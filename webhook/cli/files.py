@@ -1,4 +1,4 @@
-"""Reads files of Kubernetes objects like `kubectl apply -f`."""
+"""Reads files of Kubernetes objects, as `kubectl apply -f` does."""
 
 import re
 import sys
@@ -60,7 +60,7 @@ class Manifest:
 
     @property
     def title(self) -> str:
-        """The name, else the generateName, else empty."""
+        """The name, or the generateName of an object without a name."""
         return self.name or _text(self.document.get("metadata"), "generateName")
 
     def created_in(self, namespace: str) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def read(source: str) -> bytes:
 
 
 def objects(source: str, entry: Any) -> list[Manifest]:
-    """The object `entry` of the file `source`, or the items of a list; ManifestError for any other value."""
+    """The object `entry` of the file `source`, or the items of a List object; ManifestError for any other value."""
     return [
         Manifest(source, without_nulls(document), written=document, place=place)
         for place, document in _objects(entry, source)
@@ -189,7 +189,7 @@ def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Ma
     except ManifestError:
         pattern = rb"(?m)kind[\"']?\s*:\s*.{0,99}(%b)|^[\"']?mpireplicaspecs[\"']?:" % b"|".join(kinds)
         if only and not re.search(pattern, text):
-            return []  # a broken file without Kubernetes objects, which only mentions the kind
+            return []  # the broken file mentions the kind, and probably has no such object
         raise
     several = len(documents) > 1
     return [
@@ -260,7 +260,7 @@ _KINDS: Final = {str: "text", list: "a list", bool: "true or false", type(None):
 def line_of(manifest: Manifest, path: str = "") -> int | None:
     """The line of the field at `path` (1 for the first line), or of the parent of a missing field; None if unknown.
 
-    `path` is written like in messages.
+    `path` has the form of the paths in messages.
     """
     if not manifest.content:
         return None
@@ -270,7 +270,7 @@ def line_of(manifest: Manifest, path: str = "") -> int | None:
 
 
 def written_at(manifest: Manifest, path: str) -> Any:
-    """The value at `path` as text of the file, such as 3.10, which YAML reads as 3.1; None if it is unknown."""
+    """The value at `path` as its text in the file, such as 3.10, which YAML reads as 3.1; None if it is unknown."""
     if not manifest.content:
         return None
     document = _texts(manifest.content)[manifest.number - 1]

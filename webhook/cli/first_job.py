@@ -123,7 +123,7 @@ def text(wishes: Wishes) -> str:
 
 
 def _lines(template: str, values: Mapping[str, Any], optional: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """The filled template. A name of `optional` alone on a line is replaced by the lines in `optional`."""
+    """The filled template. A line that consists of a key of `optional` is replaced by the lines under this key."""
     for line in template.splitlines():
         name = line.strip().removeprefix("$")
         if name in optional:

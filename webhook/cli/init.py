@@ -63,7 +63,7 @@ def init(
     The job runs PROGRAM, or an example in the image. With a cluster, the job requests the type of GPU that most of the
     cluster's nodes have. On OpenShift, --mpiuser is the default.
 
-    The job is then checked like with `mpijob-webhook check`. The verdict is written to standard error.
+    The job is then checked as with `mpijob-webhook check`. The verdict is written to standard error.
 
     \b
     Examples:

@@ -4,7 +4,7 @@ The API server and Kueue's webhook also change jobs. This module repeats their c
 client cannot set, fills in the namespace, and suspends a job in a queue.
 
 `job_schema` checks the job against the schema of MPIJobs. Faults are fixed in a copy for the rules, so all problems are
-reported at once. The metadata is validated like in
+reported at once. The metadata is validated as in
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validation/objectmeta.go
 """
 
@@ -95,8 +95,8 @@ _HEAD: Final = {"kind": MPI_JOB.kind, "apiVersion": mpijob.API_VERSION}
 def is_job(manifest: Manifest) -> bool:
     """True for an MPIJob, and for an object that was probably meant to be an MPIJob.
 
-    Two signs are enough: a similar kind, the API group, or `spec.mpiReplicaSpecs`. For an object without a kind, one
-    sign is enough.
+    There are three signs: a similar kind, the API group, and `spec.mpiReplicaSpecs`. Two of them are enough. For an
+    object without a kind, one is enough.
     """
     kind = re.sub("[-_ ]", "", manifest.kind.lower()).removesuffix("s")
     near = get_close_matches(kind, ["mpijob"], cutoff=0.8)

@@ -72,7 +72,7 @@ def _bounds(policy: Policy) -> Iterator[tuple[Path, Schema, str]]:
 
 
 def _counted(policy: Policy) -> Schema:
-    """The limits of the number of workers. With runLauncherAsWorker, the launcher counts as a worker."""
+    """The limits on `replicas` of the Worker. With runLauncherAsWorker, the launcher counts as one more worker."""
     workers = policy.admitted.workers
     most = {} if workers.most is None else {"maximum": workers.most - 1}
     counts = {"properties": {"runLauncherAsWorker": {"const": True}}, "required": ["runLauncherAsWorker"]}

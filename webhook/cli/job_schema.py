@@ -1,4 +1,4 @@
-"""Checks a job in a file against the schema of MPIJobs, like the API server does before any rule.
+"""Checks a job in a file against the schema of MPIJobs, as the API server does before any rule.
 
 For kubectl (`--validate=strict`, the default) the API server rejects unknown fields. For other clients it drops unknown
 fields and sends a warning. It rejects a value of a wrong type for every client.
@@ -41,7 +41,7 @@ _ANY: Final = Shape(ANY)
 
 
 class SchemaVerdict:
-    """The fields of a job that the API server would reject, and the job with these fields fixed, for the rules."""
+    """The faults for which the API server would reject a job, and the job without these faults, for the rules."""
 
     def __init__(self, document: Mapping[str, Any], schema: CrdSchema, source: Manifest | None = None) -> None:
         self.violations: list[Violation] = []
@@ -57,7 +57,7 @@ class SchemaVerdict:
         self._complete(self.fixed, schema.root, "")
 
     def _correct(self, parent: Any, key: str | int, shape: Shape, path: str, field: str) -> None:
-        """Convert the value at this key of its parent to the right type, and correct the values in it."""
+        """Convert the value at `key` in `parent` to the right type, and correct the inner values."""
         value = parent[key] = self._of_right_type(parent[key], shape, path, field)
         if isinstance(value, list) and shape.items is not None:
             for index in range(len(value)):
@@ -87,10 +87,10 @@ class SchemaVerdict:
                 del parent[name]
 
     def _meant_name(self, key: str, given: Any, others: Mapping[str, Any], shape: Shape, path: str) -> str | None:
-        """The key if it is known, else the role or the field that is probably meant, and is not among `others`.
+        """The role or field that the user means by `key`: `key` itself if it is known; None if the meaning is unclear.
 
-        For example, `name` of a claim means claimName, and pytorchReplicaSpecs means mpiReplicaSpecs. A field must
-        accept the value.
+        For example, `name` of a claim means claimName, and pytorchReplicaSpecs means mpiReplicaSpecs. The meant field
+        must accept the value, and must not be among `others`.
         """
         if shape.values is not None:
             role = meant_role(key) if shape.values.fields else None
@@ -119,7 +119,7 @@ class SchemaVerdict:
             fix = f"Move it to {' and to '.join(places)}." if places else fix
         workers = job_fields.get(self.fixed, f"{replica_path(WORKER)}.replicas")
         if places and key == "gpus" and path == "spec" and is_of(value, "integer") and is_of(workers, "integer"):
-            value = -(-value // max(workers, 1))  # in MPIJobs of v1alpha1 the GPUs of all workers
+            value = -(-value // max(workers, 1))  # v1alpha1 has the number of GPUs of all workers together
             fix = f"Remove it, and set {places[0]} to {value}: the GPUs of each worker."
         for place in places:
             job_fields.put(self.fixed, place, copy.deepcopy(value))
@@ -127,7 +127,7 @@ class SchemaVerdict:
         self._report(where, self._unknown, fix)
 
     def _of_right_type(self, value: Any, shape: Shape, path: str, field: str) -> Any:
-        """The value, or what is meant by a value of a wrong type; None if that is unclear."""
+        """The value, or the value that is meant by a value of a wrong type; None if the meaning is unclear."""
         if is_of(value, shape.type):
             return self._of_pair(value, shape, path, field) if isinstance(value, dict) and len(value) == 1 else value
         expected = TYPES[shape.type][1]
@@ -157,7 +157,7 @@ class SchemaVerdict:
     def _of_pair(self, value: dict[str, Any], shape: Shape, path: str, field: str) -> dict[str, Any]:
         """The item of a list that is meant by `NAME: VALUE`; the value itself if its key may mean a field."""
         written = self._written(path, value) if field == "env" else value
-        [(name, each)] = (written if len(written) == 1 else value).items()  # an unusable field is only in the file
+        [(name, each)] = (written if len(written) == 1 else value).items()  # `value` lacks the file's unusable fields
         item = pair(name, each, shape, field)
         if item is None or name in shape.fields or self._meant_name(name, each, {}, shape, path):
             return value
@@ -192,7 +192,7 @@ class SchemaVerdict:
         return value
 
     def _duplicates(self, items: list[Any], fields: Mapping[str, Shape], keys: tuple[str, ...], path: str) -> None:
-        """Report items with the same keys. The rules report the same duplicates, at the same path."""
+        """Report items with equal values of `keys`, at the path at which the rules report such items."""
         seen: set[str] = set()
         for index, item in enumerate(items if keys else ()):
             identity = json.dumps([item.get(key, fields[key].default) for key in keys])[1:-1]
@@ -202,7 +202,10 @@ class SchemaVerdict:
             seen.add(identity)
 
     def _partner(self, path: str) -> str | None:
-        """For a volume without a name, that of a mount without a volume; for a mount, that of an unmounted volume."""
+        """The name that is missing at `path`; None if it is unclear.
+
+        A volume gets the name of a mount that has no volume. A mount gets the name of a volume that has no mount.
+        """
         of_pod = _VOLUME.fullmatch(path)
         pod = job_fields.get(self.fixed, of_pod[1]) if of_pod else {}
         mounts = [mount for each in mappings(pod.get("containers")) for mount in mappings(each.get("volumeMounts"))]

@@ -1,4 +1,4 @@
-"""The places of fields that users write in a wrong object of a job."""
+"""Finds the right places of fields that a user has put into a wrong object of a job."""
 
 import re
 from collections.abc import Mapping
@@ -28,13 +28,13 @@ _ONLY: Final = {
     "activeDeadlineSeconds": ("spec.runPolicy",), "restartPolicy": ("{role}",), "securityContext": ("{pod}",),
     "resources": ("{container}",),
 }  # fmt: skip
-"""The objects that users mean by fields that several objects have."""
+"""Fields that several objects of a job have, with the objects that users mean."""
 _OBJECT: Final = Shape("object")
 _AMOUNTS: Final = {"limits": {"cpu", "memory", "ephemeral-storage"}, "requests": {"storage"}}
 
 
 def at(path: str, key: str, shape: Shape) -> str:
-    """The path of the field `key` of the object of this shape at `path`."""
+    """The path of the field `key` in the object at `path`, which has this shape."""
     return f"{path}[{key}]" if "." in key or shape.values else f"{path}.{key}".lstrip(".")
 
 
@@ -58,7 +58,10 @@ class Places:
         return []
 
     def _in_role(self, key: str, value: Any, path: str, role: str) -> str:
-        """The first of the usual objects that have the field, else the only object in the object at `path`."""
+        """The path of the field in the first usual object that has it; empty if unclear.
+
+        If no usual object has the field, the only inner object of the object at `path` that has it counts.
+        """
         in_container, pod = _CONTAINER.match(path), f"{role}.template.spec"
         container = in_container[0] if in_container else f"{pod}.containers[0]"
         only = in_container or len(mappings(job_fields.get(self._job, f"{pod}.containers"))) < 2
@@ -71,7 +74,7 @@ class Places:
         return homes[0] if len(homes) == 1 else ""
 
     def _free(self, key: str, value: Any, path: str) -> str | None:
-        """The path of the field of the object at `path`; None if it has no such field, empty if it cannot be set."""
+        """The path of the field in the object at `path`; None for an unknown field, empty if it cannot be set."""
         shape, name = self._shape(path), path.rpartition(".")[2]
         field = shape.fields.get(key)
         if shape.values is not None:

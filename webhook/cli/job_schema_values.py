@@ -26,7 +26,7 @@ _PARTS: Final = {
     "tolerations": ("key", "effect"), "volumeMounts": ("name", "mountPath"),
     "volumes": ("name", "persistentVolumeClaim"),
 }  # fmt: skip
-"""The fields that are meant by the two parts of `A=B`, `A:B` or `{A: B}`; empty if there is only one part."""
+"""The fields that are meant by A and B in `A=B`, `A:B` or `{A: B}`. The second field is empty if only A is possible."""
 
 
 def is_of(value: Any, kind: str) -> bool:

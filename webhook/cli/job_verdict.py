@@ -15,7 +15,7 @@ from webhook.cli.terminal import bad, caution, counted, good, printable
 from webhook.policy.in_force import Policy
 
 PODS = "pods"
-"""The rule id of pods that the API server rejects."""
+"""The rule id in warnings about pods that the API server rejects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Verdict:
     updates: bool = False
     """True if the job exists in the cluster, so the file is an update."""
     standing: Sequence[Finding] = ()
-    """Faults that do not reject the update, because the existing job has them."""
+    """Faults that do not reject the update, because the existing job already has them."""
     unknown: frozenset[str] = frozenset()
     """Names of resources that could not be read for the verdict."""
     policy: Policy | None = None

@@ -15,12 +15,12 @@ NAME: Final = "kubectl mpijob"
 # https://github.com/spf13/cobra/blob/v1.10.1/completions.go, ShellCompDirective
 DEFAULT, NO_FILES, FOLDERS = 0, 4, 16
 OPTIONS: Final = frozenset({"-n", "--namespace", "--context", "--kubeconfig", "--as", "--as-group", "--as-uid"})
-"""Options of kubectl. Users write them before or behind the name of a command."""
+"""Options of kubectl. Users write them before or after the name of a command."""
 _COMMANDS: Final = re.compile(rf"\b{PROGRAM} (?=(?:{'|'.join(COMMANDS)})\b)")
 
 
 class Formatter(click.HelpFormatter):
-    """Writes `kubectl mpijob` in place of `mpijob-webhook` into the help."""
+    """Replaces `mpijob-webhook` by `kubectl mpijob` in the help."""
 
     def getvalue(self) -> str:
         return _COMMANDS.sub(f"{NAME} ", super().getvalue())

@@ -23,5 +23,5 @@ class _Commands(Mapping[str, click.Command]):
 
 
 def commands(where: Mapping[str, str]) -> dict[str, click.Command]:
-    """The commands of a group. `where` has "package.module:name" by name of the command."""
+    """The commands of a group. `where` maps the name of each command to "package.module:name"."""
     return cast("dict[str, click.Command]", _Commands(where))

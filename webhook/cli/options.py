@@ -1,4 +1,4 @@
-"""Options, exit codes, types of values and output of several commands."""
+"""Options, exit codes, value types and output that several commands share."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -62,7 +62,7 @@ def utf8_text(value: str) -> str:
 
 
 def object_name(value: str) -> str:
-    """A name of a namespace or a queue, or empty; BadParameter for an invalid name or label value."""
+    """The name of a namespace or queue, which may be empty; BadParameter for an invalid name or label value."""
     from webhook.api import names
 
     if value and (problem := names.label_value_problem(value) or names.dns_1123_subdomain_problem(value)):
@@ -171,7 +171,7 @@ def _job_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[
 
 
 def flags(texts: Mapping[str, str]) -> Callable[[Command], Command]:
-    """Add options without a value. `texts` has the help by name of the option."""
+    """Add options without a value. `texts` maps the name of each option to its help."""
     return lambda command: _with(
         command, *(click.option(option, is_flag=True, help=text) for option, text in texts.items())
     )
@@ -196,7 +196,7 @@ def about_jobs(command: Command) -> Command:
 def read_jobs(
     access: Access, job: str | None, namespace: str | None, read: "Callable[[Client, str, str], Awaitable[T]]"
 ) -> T:
-    """The result of `read` for a client, a namespace and the name of a job, which may be empty."""
+    """The result of `read` for a client, a namespace and the name of a job. The name is empty if `job` is None."""
     space, _, name = (job or "").rpartition("/")
     if space and namespace and space != namespace:
         fail(f"{job} is not in namespace {namespace}: name one of the two")

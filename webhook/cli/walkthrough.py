@@ -1,4 +1,4 @@
-"""Runs the demonstration: starts the real service, and sends it reviews like the API server."""
+"""Runs the demonstration: starts the real service, and sends reviews to it, as the API server does."""
 
 import asyncio
 import copy
@@ -136,7 +136,7 @@ def apply(document: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) 
         target: Any = result
         for token in parents:
             target = target[int(token)] if isinstance(target, list) else target[token]
-        value = copy.deepcopy(operation["value"])  # a later operation may change it
+        value = copy.deepcopy(operation["value"])  # a later operation may change the value
         if isinstance(target, list):
             target.insert(len(target) if last == "-" else int(last), value)
         else:

@@ -115,7 +115,7 @@ def _configmap(configmap: KubernetesObject, labels: dict[str, str], *, keys: Ite
 
 
 def stored(job: KubernetesObject) -> KubernetesObject:
-    """A stored job. Updates are compared with its whole spec."""
+    """The parts of a stored job that verdicts need. Updates are compared with the whole spec."""
     mpijob.decode(msgspec.json.encode(job))  # raises for an invalid job, which would make the whole file unusable
     return {"metadata": {key: job["metadata"][key] for key in METADATA if key in job["metadata"]}, "spec": job["spec"]}
 

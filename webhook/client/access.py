@@ -28,7 +28,7 @@ class Impersonation:
     """Further attributes of the user."""
 
     def over(self, base: "Impersonation") -> "Impersonation":
-        """Fill empty fields of `self` with the fields of `base`, like kubectl does with its options."""
+        """`self` with the fields of `base` in place of empty fields, as in kubectl, where options override the file."""
         return Impersonation(
             self.user or base.user, self.groups or base.groups, self.uid or base.uid, self.extra or base.extra
         )

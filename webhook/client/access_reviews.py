@@ -2,7 +2,7 @@
 
 The right to exempt jobs from rules is the verb `exempt` on the resource `rules` of the group
 `policy.training.openshift.io`, with the ids of rules as resourceNames. The API server has no such resource, so a role
-with every verb on MPIJobs does not grant it.
+with every verb on MPIJobs does not grant this right.
 """
 
 import asyncio

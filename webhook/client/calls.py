@@ -1,7 +1,7 @@
 """Sends single requests to the API server, in plain JSON.
 
-The configuration and the connections are from the official client. Its models are ten times slower than JSON, and its
-informers and watches can flood the API server after a failure.
+The configuration and the connections are from the official client. That client's models are ten times slower than JSON,
+and its informers and watches can flood the API server after a failure.
 """
 
 import os
@@ -47,7 +47,7 @@ class ApiError(ClusterError):
 
 
 class Client:
-    """Sends requests to one API server. The caller must close it."""
+    """Sends requests to one API server. The caller must close the client."""
 
     server_time: datetime | None = None
     """The time of the last answer, by the clock of the API server."""
@@ -73,7 +73,7 @@ class Client:
         self._ahead = min(max(self._ahead, earliest), latest)
 
     async def renew(self) -> None:
-        """Read the credentials again. The official client does so only for some kinds, and with a delay."""
+        """Read the credentials again. The official client renews only some kinds of credentials, and with a delay."""
         with suppress(*UNUSABLE):
             await self._load()
 
@@ -154,7 +154,7 @@ async def connect(access: Access | Path | None) -> Client:
     """
     access = access if isinstance(access, Access) else Access(access)
     source = _source(access.kubeconfig)
-    from kubernetes.aio import client, config  # noqa: PLC0415 - takes 0.8 s, and most commands need no cluster
+    from kubernetes.aio import client, config  # noqa: PLC0415 - the import takes 0.8 s, and most commands need no cluster
 
     from webhook.client import kubeconfig  # noqa: PLC0415
 

@@ -14,7 +14,7 @@ from webhook.client.limits import MAX_CONNECT_SECONDS, MAX_ERROR_BYTES, MAX_LINE
 from webhook.client.wire import FaultReason, Page, WatchFault, status_fault
 
 JSON = "application/json"
-# The Accept header for the metadata of objects; with "List" for a page of a list.
+# The Accept header for the metadata of objects. `%s` is "List" for a page of a list, and empty for a watch.
 METADATA = f"{JSON};as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1"
 
 OVERDUE = 15  # seconds that a watch may stay open longer than requested
@@ -120,7 +120,7 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
 
 
 def _give_up(response: aiohttp.ClientResponse) -> None:
-    # The answer may not be read completely. A regular TLS shutdown could take longer than the event loop runs.
+    # Parts of the answer may be unread. A regular TLS shutdown could take longer than the event loop runs.
     if response.connection and response.connection.transport:
         response.connection.transport.abort()
     response.close()

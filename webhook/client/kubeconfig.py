@@ -1,4 +1,4 @@
-"""Reads kubeconfigs like kubectl does. Features that the official client ignores are supported or rejected.
+"""Reads kubeconfigs as kubectl does. Features that the official client ignores are supported or rejected.
 
 https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
 """
@@ -70,7 +70,7 @@ def _current_context(files: Iterable[Any]) -> str:
 
 
 def _named(merged: Any, kind: str, name: Any, origin: str) -> Any:
-    """The context, cluster or user with this name. A message about a missing one contains `origin`."""
+    """The context, cluster or user with this name. The message about a missing entry contains `origin`."""
     entries = merged.safe_get(f"{kind}s") or []
     entry = merged[f"{kind}s"].get_with_name(name, safe=True) if entries else None
     if entry is None:

@@ -13,11 +13,11 @@ MAX_PAGE_BYTES: Final = 16 * 2**20
 MAX_ERROR_BYTES: Final = 64 * 2**10
 """Bytes that are read of an error answer."""
 MAX_PAGES: Final = 50_000
-"""Pages of a list. The API server keeps the state of a list for some minutes, too short for more pages."""
+"""Pages of a list. The API server keeps the state of a list for a few minutes. More pages would take longer."""
 MAX_OBJECTS_AT_STRETCH: Final = 50
-"""Objects that are decoded without a pause. Reviews wait during this time."""
+"""Objects that are decoded without a pause. Reviews wait until the pause."""
 MAX_BYTES_AT_STRETCH: Final = 512 * 2**10
-"""Bytes that are decoded without a pause. Reviews wait during this time."""
+"""Bytes that are decoded without a pause. Reviews wait until the pause."""
 OBJECTS_PER_PAGE: Final = 200
 """Objects of a page."""
 SNAPSHOT_OBJECTS_PER_PAGE: Final = 500
@@ -29,6 +29,6 @@ MAX_CALL_SECONDS: Final = 10.0
 MAX_EVENT_CHARACTERS: Final = 1000
 """Characters of an Event's message. The API server accepts 1024."""
 SCC_GRANTS_SECONDS: Final = 10.0
-"""Seconds for which the SCCs of an account are cached. A new job has two reviews, which both need them."""
+"""Seconds for which the SCCs of an account are cached. Both reviews of a new job need the SCCs."""
 MAX_SCC_GRANTS: Final = 1_000
 """Accounts whose SCCs are cached."""

@@ -22,8 +22,8 @@ PATIENCE: Final = 30.0
 class LiveView:
     """A ClusterView that is up to date while `run` runs.
 
-    A resource with a `place` is unknown if `places` does not have the name of its namespace. Each version of a resource
-    has a watch, which starts if the API server does not serve the previous version.
+    `places` has the names of namespaces. A resource with a `place` that is not in `places` is unknown. There is a watch
+    for each version of a resource. A later version's watch starts if the API server does not serve the earlier version.
     """
 
     watches: tuple[Watch[Any, Any], ...]
@@ -78,7 +78,7 @@ class LiveView:
         return min((watch.silence for watch in self._watches.get(resource, ()) if watch.known), default=inf)
 
     def reason(self, resource: Resource[Any, Any]) -> str:
-        """The reason why the watches of all versions fail; empty while one of them works."""
+        """The reason why the watches of all versions fail; empty while the watch of one version works."""
         begun = [watch for watch in self._watches[resource] if watch.requests]
         return next((watch.reason for watch in begun), "") if all(watch.reason for watch in begun) else ""
 
@@ -88,7 +88,7 @@ class LiveView:
                 group.create_task(self._follow(watches))
 
     def faults(self) -> dict[str, str]:
-        """The reason why a resource cannot be read, by its name, without resources that are not installed."""
+        """The reasons why resources cannot be read, by resource name. Resources that are not installed are left out."""
         faults = {}
         for resource, watches in self._watches.items():
             faulty = [watch for watch in watches if watch.faulty]
@@ -104,7 +104,7 @@ class LiveView:
         return sorted(resource.name for resource in self._watches if self.not_served(resource))
 
     async def settled(self) -> None:
-        """Return when each awaited resource was read, or was denied in all versions, or after `patience`."""
+        """Return when each awaited resource was read or was denied in all versions, or when `patience` is over."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._patience):
                 for watches in (watches for resource, watches in self._watches.items() if resource.awaited):

@@ -38,7 +38,7 @@ async def get(api: Caller, path: str) -> KubernetesObject | None:
 
 
 async def listed(api: Client, path: str, *, metadata_only: bool = False, **query: str) -> list[KubernetesObject]:
-    """Every object of a collection, perhaps only with its metadata; ClusterError if the list is incomplete."""
+    """Every object of a collection; ClusterError if the list is incomplete. `metadata_only` leaves out other fields."""
     accept = METADATA % "List" if metadata_only else JSON
 
     async def fetch(target: str) -> Page[KubernetesObject]:
@@ -68,7 +68,7 @@ async def write_event(
 ) -> bool:
     """Write an Event about the object `about` (apiVersion, kind, name ...); ClusterError if that fails.
 
-    The name of the Event depends on `key`. Returns False if the Event exists, for example from another replica.
+    The name of the Event depends on `key`. Returns False if the Event already exists, for example from another replica.
     """
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

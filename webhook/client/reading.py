@@ -153,7 +153,7 @@ async def _objects(connection: Connection, resource: Resource[Any, Any], namespa
 
 
 async def _namespace(connection: Connection, name: str) -> list[msgspec.Raw]:
-    # A user with rights in only one namespace may not list namespaces.
+    # A user who has rights only in one namespace cannot list namespaces.
     try:
         return [msgspec.Raw(await connection.page(f"{NAMESPACES.path('v1')}/{quote(name, safe='')}"))]
     except WatchFault as fault:

@@ -21,7 +21,7 @@ from webhook.cluster.view import UNKNOWN, Answer
 
 # Seconds.
 LAST_DELAY = 30  # delays between retries grow from 1 to this; each is shortened at random, by up to half
-LONGEST_DELAY = 300  # for an API server that requests a longer delay
+LONGEST_DELAY = 300  # the maximum, even if the API server requests a longer delay
 DENIED_DELAY = 300  # after BELIEVED denials, because each denial is a line in the cluster's audit log
 STEADY = 60  # a watch that worked this long resets the count of failures
 WATCH_SECONDS = (240, 300)  # random, to reconnect the watches of replicas and kinds at different times
@@ -31,14 +31,15 @@ STALE_AFTER = 150  # a healthy cache is never older, because a quiet watch is op
 # The minimum number of objects to which pages are reduced after timeouts.
 LEAST_PAGE = 16
 
-# Denials in a row until the records are unknown. An API server that has just started denies every request.
+# After this number of denials in a row, the records are unknown. An API server that has just started denies every
+# request.
 BELIEVED = 3
 
 # The service has no right to read the kind, or the kind is not installed.
 DENIALS = {FaultReason.FORBIDDEN, FaultReason.NOT_FOUND}
 # After these faults the objects must be listed again.
 RELIST = DENIALS | {FaultReason.EXPIRED, FaultReason.REJECTED, FaultReason.INTERNAL}
-# After these faults the records were complete when the watch was opened.
+# If a watch ends with one of these faults, the records were complete when the watch was opened.
 UNBROKEN = {FaultReason.ENDED, FaultReason.STALLED, FaultReason.CUT}
 
 
@@ -85,7 +86,7 @@ class Watch(Generic[K, T]):
 
     @property
     def age(self) -> float:
-        """Seconds since the records were certainly complete; infinite before the first list."""
+        """Seconds since the last time when the records were certainly complete; infinite before the first list."""
         return self._clock() - (self._contact if self._opened == inf else max(self._contact, self._opened))
 
     @property
@@ -128,7 +129,8 @@ class Watch(Generic[K, T]):
     async def run(self) -> NoReturn:
         """List, watch and recover forever.
 
-        Retries are delayed, except after a steady watch, and except for a list after the version has expired.
+        A retry is delayed, except in two cases: a watch of at least `STEADY` seconds ended or got no more data, or the
+        version from an earlier list has expired.
         """
         failures = 0
         fault: WatchFault | None = None
@@ -203,7 +205,7 @@ class Watch(Generic[K, T]):
                 self._touch()
                 received = True
         if not received and self._clock() - self._opened < STEADY:
-            self._version = ""  # the answer may not come from an API server
+            self._version = ""  # the answer possibly comes from a proxy
             raise WatchFault(FaultReason.GARBAGE, "an empty watch")
         return WatchFault(FaultReason.ENDED)
 
@@ -231,7 +233,7 @@ class Watch(Generic[K, T]):
         return {name: selector for name, selector in selectors.items() if selector}
 
     def _closed(self, fault: WatchFault) -> float:
-        """Record that no watch is open. Return the seconds for which the watch was open; negative for no watch."""
+        """Record that no watch is open. Return the seconds for which a watch was open; negative if none was."""
         opened, self._opened = self._opened, inf
         lasted = self._clock() - opened
         if lasted >= PROVEN_AFTER and fault.reason in UNBROKEN:

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Full(ValueError):
-    """A record exceeds the budget. Queries of its object are answered with UNKNOWN."""
+    """A record exceeds the budget. The answer to queries of this object is UNKNOWN."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

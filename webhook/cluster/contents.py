@@ -89,7 +89,7 @@ class Groups(dict[Hashable, Group[K, T]]):
     def __init__(self) -> None:
         super().__init__()
         self.of_names: dict[object, object] = {}
-        """Values that functions have computed from the names, until a group is added or removed."""
+        """The cached results of functions of the names. Adding or removing a group clears the cache."""
 
     def __setitem__(self, name: Hashable, group: Group[K, T]) -> None:
         self.of_names.clear()

@@ -1,6 +1,6 @@
 """Records of the progress of MPIJobs and their launchers, for controllers and `why`.
 
-They are not in `resources`: a job's status changes often, and must not make cached verdicts invalid.
+These records are not in `resources`: a job's status changes often, and must not make cached verdicts invalid.
 """
 
 import sys
@@ -48,7 +48,7 @@ class JobLife(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Whether the job is being deleted."""
     suspended: bool = False
     started: float | None = None
-    """The time of the last start or resume. A suspended job keeps it."""
+    """The time of the last start or resume. A suspended job keeps this time."""
     running_since: float | None = None
     ended: float | None = None
     reason: str = ""
@@ -176,7 +176,7 @@ def job_life(data: bytes | msgspec.Raw) -> JobLife:
 
 
 def launcher(data: bytes | msgspec.Raw) -> Launcher | None:
-    """The launcher in the JSON of a Job; None if the Job is no launcher; msgspec.DecodeError if the JSON is invalid."""
+    """The launcher in a Job's JSON; None if the Job is not a launcher; msgspec.DecodeError if the JSON is invalid."""
     job = _jobs.decode(data)
     owner = next((owner for owner in job.metadata.owner_references or () if owner.controller), None)
     if owner is None or owner.kind != MPI_JOBS.kind or not job.metadata.name.endswith(LAUNCHER_SUFFIX):

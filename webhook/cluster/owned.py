@@ -1,4 +1,4 @@
-"""Records of objects with only their name, their controller and their deletion."""
+"""Records that contain only the name of an object, its controller, and whether the object is being deleted."""
 
 import sys
 from functools import lru_cache

@@ -1,7 +1,7 @@
 """Records of the SCCs (OpenShift's SecurityContextConstraints) that an account may use in a namespace.
 
-The API server has no such objects. The service makes the records from SubjectAccessReviews when a review needs them. A
-snapshot file may contain them.
+The API server has no such objects. The service makes a record from SubjectAccessReviews when it judges a job. A
+snapshot file may contain the records.
 """
 
 from typing import Final
@@ -46,6 +46,6 @@ def groups(account: str) -> tuple[str, ...]:
 
 
 def lists(scc: SecurityContextConstraints, *accounts: str) -> bool:
-    """Whether the SCC itself names one of these ServiceAccounts or their groups. They then need no RBAC."""
+    """Whether the SCC itself names one of these ServiceAccounts or a group of one. Such an account needs no RBAC."""
     names = {name for account in accounts for name in (account, *groups(account))}
     return not names.isdisjoint([*(scc.users or ()), *(scc.groups or ())])

@@ -42,9 +42,9 @@ class Head(msgspec.Struct, rename="camel", omit_defaults=True):
     """The first document of a file."""
 
     known: dict[str, Extent] = {}
-    """By the name of the resource."""
+    """The objects in the file, by the name of the resource."""
     unknown: dict[str, str] = {}
-    """The reason why a resource could not be read, by its name."""
+    """The reason why a resource could not be read, by the name of the resource."""
 
     def document(self) -> dict[str, Any]:
         return {"apiVersion": API_VERSION, "kind": KIND, **msgspec.to_builtins(self)}
@@ -142,7 +142,7 @@ def _selects(resource: Resource[Any, Any], part: _Part | None, metadata: Metadat
 
 
 def _part(resource: Resource[Any, Any], heads: Iterable[Head]) -> _Part:
-    """A resource without records, but with the extents in `heads`."""
+    """A part without records. Its namespaces and unreadable objects are from `heads`."""
     part = _Part(Contents(resource.group), frozenset())
     for extent in (head.known[resource.name] for head in heads if resource.name in head.known):
         if part.namespaces is not None and extent.namespaces is not None:

@@ -1,4 +1,4 @@
-"""A cluster view without jobs, for verdicts on an existing job. The job's own use of quota must not reject it."""
+"""A cluster view without jobs, for verdicts on an existing job. The job's own use of quotas must not reject the job."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any, cast

@@ -40,7 +40,7 @@ JOB_NAME: Final = "training.kubeflow.org/job-name"
 RESYNC: Final = 600.0
 UNKNOWN_PAUSE: Final = 30.0
 LATE_PAUSE: Final = 1.0  # while the cache is updated, or the garbage collector works
-# The longest wait for the garbage collector: a user can set any owner, so it may never delete the object.
+# The longest wait until the garbage collector deletes another owner's object. It never does if the owner still exists.
 PATIENCE: Final = 60.0
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404

@@ -153,7 +153,7 @@ class Reconciler(Generic[Key]):
 
 
 class Restraint(Generic[Key]):
-    """Slows down a write that another client keeps reverting, to one every few minutes.
+    """Slows down a write that another client keeps reverting, to one write every few minutes.
 
     The other client may be a replica with a different policy, or an operator with different defaults. All times must be
     from the same clock.

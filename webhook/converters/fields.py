@@ -1,4 +1,4 @@
-"""Takes fields out of a mapping. The converter does not know the fields that remain."""
+"""Takes fields out of a mapping. The fields that remain at the end are unknown to the converter."""
 
 from collections.abc import Collection, Iterator
 from typing import Any, TypeVar

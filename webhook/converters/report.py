@@ -31,14 +31,14 @@ class ConversionError(ValueError):
 @dataclass(slots=True)
 class Report:
     notes: dict[Note, None] = field(default_factory=dict)
-    """A set in the order of insertion. The single template of v1alpha1 becomes two, so a note can occur twice."""
+    """An ordered set. The single template of v1alpha1 becomes two, so a converter may add the same note twice."""
 
     def mapped(self, field: str, text: str) -> None:
         """The field has the same meaning in a different place or form."""
         self.notes[Note(Outcome.MAPPED, field, text)] = None
 
     def changed(self, field: str, text: str) -> None:
-        """The field or its default has a different effect now."""
+        """The field or its default has a different effect in the new job."""
         self.notes[Note(Outcome.CHANGED, field, text)] = None
 
     def lost(self, field: str, text: str) -> None:

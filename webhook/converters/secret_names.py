@@ -1,4 +1,4 @@
-"""Finds names of variables and arguments that look like a secret."""
+"""Recognizes names of variables and arguments that probably have a secret as their value, such as API_KEY."""
 
 import re
 from typing import Final

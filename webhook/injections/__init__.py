@@ -1,8 +1,9 @@
 """The injections: one module or package each, loaded automatically.
 
 `mpijob-webhook explain` and the reference show the docstring of the module; its first line is the summary. An injection
-adds missing fields to a job. A value of the user always stays, and injecting twice adds nothing. An injection never
-rejects a job. A value that could do harm is not injected while an object of the cluster is unknown.
+adds missing fields to a job. A value of the user always stays, and a second run of the injection adds nothing. An
+injection never rejects a job. A value that could do harm is not injected while the relevant objects of the cluster are
+unknown.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ class Injection(msgspec.Struct, frozen=True):
     """Writes to the PatchBuilder, and yields texts about the job.
 
     The job is as the user submitted it, without the operator's defaults. A `str` or a `Note` describes an addition. A
-    `Caution` describes a requested addition that is not possible, and a `Hint` an unchanged field.
+    `Caution` describes a requested addition that is not possible. A `Hint` describes an unchanged field.
     """
     since: str
     unskippable: bool = False

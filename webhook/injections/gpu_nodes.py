@@ -3,18 +3,18 @@
 Three fields are injected, each only into a pod template that requests accelerators:
 
 - a node affinity to the label of nodes with accelerators, such as `nvidia.com/gpu.present`. By default the affinity is
-  a preference, because new nodes of a group that is scaled up from zero may not have the label. The setting
-  `nodeAffinity: required` makes the label a requirement. It is added to every term of a required node affinity, because
-  a node needs to match only one term. The requirement becomes a preference if the nodes are unknown, and is left out if
-  no node has the label: the GPU request alone keeps the pod off other nodes.
+  a preference, because new nodes of a group that is scaled up from zero may lack the label. The setting
+  `nodeAffinity: required` makes the label a requirement. The requirement is added to every term of a required node
+  affinity, because a node needs to match only one term. The requirement becomes a preference if the nodes are unknown,
+  and is left out if no node has the label: the GPU request alone keeps the pod off other nodes.
 - the product, or several separated by commas, that the job names in its annotation `training.openshift.io/gpu-product`.
   The product is always a requirement, because the user chose it.
 - a toleration for the taint of nodes with these accelerators, if the taint's effect is NoSchedule and its key is the
   name of the resource or one of the vendor's `taints`. Other taints are not tolerated, because they reserve nodes for
-  other pods. The admission plugin ExtendedResourceToleration of Kubernetes does the same.
+  other pods. Kubernetes' admission plugin ExtendedResourceToleration also adds tolerations for the names of resources.
 
-A resource claim does not show the vendor of its devices, and the devices may not be GPUs. A pod with claims gets only
-the preference, and only if the nodes have the label of a single vendor.
+A resource claim does not show the vendor of its devices, or whether they are GPUs. A pod with claims gets only the
+preference, and only if the nodes have the label of a single vendor.
 
 If the job's `nodeSelector` or a term of its node affinity has the key of one of these labels, the user's choice stays,
 and the key is not added to other terms.
@@ -220,7 +220,7 @@ def _vendors(
 
 
 def _strength(pods: _Pods, settings: Settings, nodes: AllNodes | Unknown) -> str:
-    """`preferred`, `required`, `off`, or `absent`: the affinity is required, but no node has the label."""
+    """`preferred`, `required`, `off`, or `absent` if the affinity is required but no node has the label."""
     present = pods.vendor.present
     if settings.node_affinity == "off" or not present:
         return "off"

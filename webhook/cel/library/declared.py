@@ -28,7 +28,7 @@ QUANTITY: Final = cel.Type(Amount.type)
 
 
 class Declared(NamedTuple):
-    """A function or an overload of one."""
+    """A function, or one overload of a function."""
 
     name: str
     parameters: Sequence[Any]

@@ -67,7 +67,7 @@ class AuditReport:
     policies: Sequence[Layer]
     total: int
     breaking: Sequence[JobAudit]
-    """The jobs that break a rule, in order."""
+    """The jobs that break a rule, sorted by `JobAudit.order`."""
 
     @property
     def refused(self) -> int:

@@ -62,7 +62,10 @@ class Change:
 
 
 def differences(old: Sequence[PolicyFile], new: Sequence[PolicyFile]) -> list[Change]:
-    """The changes from `old` to `new`. Documents of the same name are compared, or the only documents of both sides."""
+    """The changes from `old` to `new`. Documents with the same name are compared.
+
+    If `old` and `new` have one document each, these two are compared, whatever their names are.
+    """
     before, after = _by_name(old), _by_name(new)
     if len(before) == len(after) == 1:
         (old_name,), (new_name,) = before, after

@@ -1,4 +1,4 @@
-"""Reads policy documents from files. A bare document is not in a ConfigMap."""
+"""Reads policy documents from files. A document that is not in a ConfigMap is called bare."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -75,7 +75,7 @@ def load(arguments: Iterable[str]) -> PolicyFiles:
 
 
 def applied(changes: PolicyFiles, in_force: Sequence[Layer], *, without: Iterable[str] = ()) -> list[Layer]:
-    """The policies after `kubectl apply` of `changes`, without `without`; KeyError for an unknown name.
+    """The policies after `kubectl apply` of `changes` and deletion of `without`; KeyError for an unknown name.
 
     The name of a bare document in `policies/warn.yaml` is `warn`.
     """
@@ -153,7 +153,7 @@ def _in_configmap(
 
 
 def _checked(policy: PolicyFile, data: Mapping[str, Any] | None = None) -> PolicyFile:
-    """The parsed and checked policy. `data` is the data of its ConfigMap."""
+    """The policy with its parsed document, or with faults. `data` is the data of the ConfigMap, if there is one."""
     try:
         if data is None:
             content, text = document.load(policy.text, policy_model()), policy.text

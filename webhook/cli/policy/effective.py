@@ -28,8 +28,8 @@ def effective(
     """Show the values that apply in a namespace.
 
     Each value is shown with the policy that sets the value, or as a built-in default. The policies are read from the
-    cluster. --policy adds policies from files like `kubectl apply`. A policy without a ConfigMap is added under the
-    name of its file. With only --policy, no cluster is read.
+    cluster. --policy adds policies from files, as `kubectl apply` would. A policy without a ConfigMap is added under
+    the name of its file. With only --policy, no cluster is read.
 
     Policies with a selector are ignored if the labels of the namespace are unknown. A policy from `serve --policy` is
     not included.

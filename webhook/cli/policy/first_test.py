@@ -1,4 +1,4 @@
-"""Writes the first test of a policy, which expects the current outcome for a job."""
+"""Writes the first test of a policy. The test expects the current outcome for a job."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Reads and sets fields by paths like in messages: `spec.mpiReplicaSpecs[Worker].replicas`.
+"""Reads and sets fields by paths. Messages have the same paths, such as `spec.mpiReplicaSpecs[Worker].replicas`.
 
 A part of a path is a key, or the index or `name` of a list's item.
 """

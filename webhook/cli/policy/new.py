@@ -37,8 +37,8 @@ def new(
 
     With --from, the options replace values of the policy in FILE. Comments are lost.
 
-    With --into, the policy is written to a file. A first test is written too, which expects the current outcome for a
-    job.
+    With --into, the policy is written to a file. A first test is written to another file. The test expects the current
+    outcome for a job.
 
     \b
     Examples:

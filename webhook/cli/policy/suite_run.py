@@ -34,7 +34,7 @@ KINDS: Final = {
     BROKEN: Rule("The test cannot run."),
 }
 FAULT: Final = "fault"
-"""The action of a custom rule that could not be evaluated. The job is admitted."""
+"""The action of a custom rule that could not be evaluated. Such a rule does not reject the job."""
 
 
 class Reported(NamedTuple):

@@ -1,7 +1,7 @@
-"""The kinds of objects that the service watches, one file each, discovered by import.
+"""The kinds of objects that the service watches. Each kind has a file; the files are found automatically.
 
 A file declares a `Resource` and its record. A record should only have fields that a rule or an injection uses: the
-service caches the records of all objects. After a new file, run `make manifests` and edit SECURITY.md.
+service caches the records of all objects. After you add a file, run `make manifests` and edit SECURITY.md.
 """
 
 import importlib

@@ -18,7 +18,7 @@ class ClusterQueue(msgspec.Struct, frozen=True):
     namespaces: Selector
     """The namespaces whose LocalQueues may use the queue."""
     stop_policy: str
-    """Kueue's stop policy; empty unless the queue is stopped."""
+    """Kueue's stop policy; empty if the queue is not stopped."""
     inactive: str
     """Kueue's reason why the queue is inactive; empty if it is active."""
     groups: tuple[kueue.Group, ...]

@@ -12,7 +12,7 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class Cohort(msgspec.Struct, frozen=True):
-    """A Cohort with an object."""
+    """A Cohort that has an object in the cluster."""
 
     name: str
     parent: str

@@ -1,4 +1,4 @@
-"""Jobs of Kubernetes whose name ends like the name of a launcher."""
+"""Kubernetes Jobs whose names end with `-launcher`."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
-"""Kueue's own configuration, in the ConfigMap that its manager reads at its start.
+"""Kueue's configuration, in the ConfigMap that Kueue's manager reads when it starts.
 
-The manager may also get feature gates as flags, which the service cannot see.
+The manager may also get feature gates as command-line flags, which the service cannot see.
 """
 
 from typing import Annotated, Any, Final
@@ -25,7 +25,7 @@ class KueueConfig(msgspec.Struct, frozen=True):
     frameworks: frozenset[str]
     namespaces: Selector
     selector_holds: bool | None
-    """Kueue ignores all jobs in a namespace that the selector does not match, even jobs with a queue.
+    """Whether Kueue ignores even jobs with a queue in namespaces that `namespaces` does not select.
 
     None if this depends on Kueue's version.
     """
@@ -37,9 +37,9 @@ class KueueConfig(msgspec.Struct, frozen=True):
     transformed: frozenset[str]
     """Resources that Kueue counts as other resources."""
     ignores_undeclared: bool
-    """Kueue ignores resources for which a ClusterQueue has no quota."""
+    """Whether Kueue ignores resources for which a ClusterQueue has no quota."""
     maps_devices: bool
-    """Kueue may count an extended resource under another name."""
+    """Whether Kueue may count an extended resource under another name."""
 
     def leaves_out(self, resource: str) -> bool:
         """Whether Kueue possibly or certainly does not count the resource under this name."""

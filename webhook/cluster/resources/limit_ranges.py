@@ -83,7 +83,7 @@ LIMIT_RANGES = namespaced("limitranges", "LimitRange", "v1", wire=_LimitRange, r
 class Defaults(NamedTuple):
     """The defaults of containers.
 
-    A resource is disputed if LimitRanges have different defaults for it. Its amount is the smallest of these defaults.
+    A resource is disputed if LimitRanges have different defaults for it. The smallest of these defaults is stored.
     """
 
     requests: Amounts

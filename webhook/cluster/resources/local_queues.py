@@ -13,7 +13,7 @@ class LocalQueue(msgspec.Struct, frozen=True):
     name: str
     cluster_queue: str
     stop_policy: str
-    """Kueue's stop policy; empty unless the queue is stopped."""
+    """Kueue's stop policy; empty if the queue is not stopped."""
     inactive: str
     """Kueue's reason why the queue is inactive; empty if it is active."""
     active: bool

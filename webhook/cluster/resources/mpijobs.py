@@ -1,4 +1,4 @@
-"""Stored MPIJobs, and what their pods request."""
+"""Stored MPIJobs, with the requests of their pods."""
 
 import sys
 from collections.abc import Hashable
@@ -147,7 +147,7 @@ class MPIJobRecord(msgspec.Struct, frozen=True, gc=False):
     queue: str = ""
     """Kueue's queue; empty for none."""
     pods: tuple[PodsRecord, ...] = ()
-    """Empty also if the operator of this cluster rejects the job or does not manage it."""
+    """Also empty if the operator of this cluster rejects the job or does not manage it."""
     ended_at: str = ""
     """The time when this cluster's operator recorded the job's end (RFC 3339, UTC); empty for other jobs."""
     generation: int = 0

@@ -20,7 +20,7 @@ class NetworkPolicy(msgspec.Struct, frozen=True):
     name: str
     pods: Selector
     allowed_namespaces: tuple[Selector, ...]
-    """The namespaces from which some pods are allowed."""
+    """The namespaces that have allowed pods. Other pods of these namespaces may be denied."""
     may_allow_own_namespace: bool
     """The policy allows pods of its own namespace, or IP addresses. The addresses may belong to these pods."""
 

@@ -16,7 +16,7 @@ from webhook.cluster.resource import Metadata, Wire, cluster_wide
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 
-# Labels whose values differ between nodes. A label with the name of the node as its value is treated like them.
+# Labels whose values differ between nodes. A label whose value is the node's name is treated like these labels.
 _OWN: Final = frozenset({HOSTNAME, "nvidia.com/gfd.timestamp", "alpha.eksctl.io/instance-id"})
 # Prefixes of taints for a temporary state of a node: unreachable, cordoned, starting, about to be removed.
 _TEMPORARY: Final = (
@@ -81,8 +81,8 @@ class _Node(Wire):
 def coarse(name: str, amount: Quantity) -> Quantity:
     """The amount of a resource, with bytes cut to 8 significant bits.
 
-    Machines of the same type differ by some pages of memory. The requests of a pod must be cut too: a pod that fits
-    exactly then still fits.
+    Machines of the same type differ by some pages of memory. Before a comparison, the requests of a pod must be cut
+    too. Otherwise a pod that exactly fills a node would not fit.
     """
     if name not in _COARSE:
         return amount

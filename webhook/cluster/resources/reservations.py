@@ -1,7 +1,7 @@
 """Reservations: the quota that admitted jobs will use, stored until every replica of the service sees the jobs.
 
-The reservations of a namespace are in a Lease in the namespace of the service, which must not write in other
-namespaces.
+The reservations for the jobs of a namespace are in a Lease in the namespace of the service. The service must not write
+to other namespaces.
 """
 
 from collections.abc import Iterable, Sequence
@@ -75,7 +75,7 @@ class Lease(Wire):
 
 
 _Row = tuple[str, tuple[Charge, ...]]
-"""(role of the pods, or "" for objects; resources of one pod or object)."""
+"""(role of the pods, or "" for other objects; charges of one pod or object)."""
 
 
 class _Job(msgspec.Struct, array_like=True, gc=False):
@@ -98,13 +98,13 @@ _stored = msgspec.json.Decoder(_Stored)
 
 
 def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
-    """The value of the annotation, and the names of jobs whose entries are too large for it."""
+    """The value of the annotation, and the names of jobs whose entries are too large for the annotation."""
     table: list[bytes] = []
     jobs: list[bytes] = []
     left_out = []
     size = 0
     numbers: dict[bytes, int] = {}
-    encoded: dict[int, bytes] = {}  # by the id of the charges: jobs that share a row share the object
+    encoded: dict[int, bytes] = {}  # by id() of the charges, because similar jobs share the tuple of charges
     for entry in entries:
         reservation = entry.reservation
         counted = [*((pods.count, pods.role, pods.charges) for pods in reservation.pods), (1, "", reservation.objects)]
@@ -146,7 +146,7 @@ def _entry(job: _Job, table: list[_Row]) -> LedgerEntry:
 
 
 def manifest(lease: Reservations, entries: Iterable[LedgerEntry]) -> tuple[dict[str, Any], list[str]]:
-    """The JSON of the Lease with these entries, and the names of jobs whose entries are too large for it."""
+    """The JSON of the Lease with these entries, and the names of jobs whose entries are too large for the Lease."""
     text, left_out = encode(entries)
     metadata = {
         "name": lease.name,

@@ -39,7 +39,7 @@ class _ResourceQuota(Wire):
     status: QuotaStatus | None = None
 
 
-# If a quota has these limits, each container must set the field, unless the pod sets a pod-level value
+# If a quota limits one of these resources, each container must set the field. Pods with pod-level values are exempt
 # (kubernetes `podEvaluator.Constraints`).
 _REQUIRED_FIELDS = {
     "cpu": ("requests", "cpu"),
@@ -52,7 +52,7 @@ _REQUIRED_FIELDS = {
 
 
 class ResourceQuota(msgspec.Struct, frozen=True):
-    """A quota. The keys of amounts are the quota's names, such as `requests.cpu`."""
+    """A quota. The keys of `hard` and `used` are quotas' names of resources, such as `requests.cpu`."""
 
     namespace: str
     name: str
@@ -89,7 +89,7 @@ class ResourceQuota(msgspec.Struct, frozen=True):
 
 
 def limits(spec: QuotaSpec, status: QuotaStatus) -> dict[str, Any]:
-    """The fields of a ResourceQuota. Like the API server, use the limits in the status, if it has any."""
+    """The fields of a ResourceQuota. Limits in the status replace the limits in the spec, as in the API server."""
     selector = (spec.scope_selector and spec.scope_selector.match_expressions) or ()
     return {
         "hard": parse_amounts(status.hard or spec.hard),

@@ -23,7 +23,7 @@ class IdRange(msgspec.Struct, frozen=True):
 
 
 class Users(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """The users as which containers may run. A range without limits is the namespace's range."""
+    """The user ids with which containers may run. A range without limits is the namespace's range."""
 
     type: str = ""
     uid: int | None = None
@@ -32,7 +32,7 @@ class Users(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 class Groups(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The groups of a pod. Without ranges, the namespace's ranges apply."""
+    """The allowed group ids. Without ranges, the namespace's ranges apply."""
 
     type: str = ""
     ranges: tuple[IdRange, ...] = ()

@@ -151,7 +151,7 @@ class CurrentEntries:
             view.on_change(other.jobs, self._job_changed)
 
     def of(self, lease: Reservations) -> list[LedgerEntry]:
-        """An entry that expires too late is invalid."""
+        """The valid entries of the Lease. An entry that expires more than two lifetimes from now is invalid too."""
         now, current, stored_names = self._clock(), list[LedgerEntry](), set[str]()
         for entry in reversed(lease.entries):
             reserved = entry.reservation
@@ -257,8 +257,10 @@ class QuotaLedger:
             await self._judge_again(namespace, rejected, view)
 
     async def _read(self, namespace: str) -> Objects:
-        """The pods must not be newer than the quotas: newer pods are not in `used`, and they no longer count as pods
-        that do not exist yet.
+        """The objects for a round.
+
+        The pods must not be newer than the quotas: a newer pod would neither be in `used`, nor count as a pod that does
+        not exist yet.
         """
         caches = self._other_pods(namespace)
         caches[PODS] = copy(self._view.within(PODS, namespace))
@@ -275,7 +277,7 @@ class QuotaLedger:
     async def _judge(
         self, batch: list[WaitingJob], entries: list[LedgerEntry], view: ClusterView, room: quick_fit.Room
     ) -> dict[WaitingJob, Decision | Exception]:
-        """The verdicts; jobs without one wait for the next round. The use of admitted jobs is added to `entries`."""
+        """The verdicts. Jobs without a verdict wait for the next round. Adds the use of admitted jobs to `entries`."""
         decisions: dict[WaitingJob, Decision | Exception] = {}
         deadline = 0.0
         for job in sorted(batch, key=lambda job: bool(job.by_cache.denied)):

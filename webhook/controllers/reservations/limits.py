@@ -11,11 +11,11 @@ The reply may be sent 8 seconds after the reservation, and storing the job takes
 MAX_SILENCE_SECONDS: Final = 5.0
 """After this silence the watch on jobs may have stalled, so the jobs of the namespace are listed."""
 MAX_LISTED_JOBS: Final = 1000
-"""Jobs in a namespace. Listing more takes too long for a review, so the cache is used."""
+"""Jobs in a namespace. A list of more jobs takes too long for a review, so the cached jobs are used."""
 MAX_JOBS_PER_WRITE: Final = 100
 """Jobs judged in one round."""
 MAX_JUDGING_SECONDS: Final = 0.02
-"""Time from the first reservation of a round to its write. If another replica writes first, the round fails."""
+"""Time from the first reservation of a round to the round's write. If another replica writes first, the round fails."""
 MAX_PAUSE_SECONDS: Final = 0.1
 """Random pause between two rounds, in which other replicas can write."""
 PODS_COUNTED_SECONDS: Final = 0.1

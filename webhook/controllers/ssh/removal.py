@@ -5,7 +5,8 @@ The operator does not create the Secret again after the launcher has ended (mpi-
 job had one. The service needs permission only to delete Secrets, not to read them.
 
 Meanwhile a new job may have the same name and a new Secret. A dry-run deletion returns the uid of the stored Secret. If
-the ended job still exists after that, the Secret belongs to it, and is deleted with this uid as a precondition.
+the ended job still exists after the dry run, the Secret belongs to the ended job. The Secret is then deleted with this
+uid as a precondition.
 """
 
 import asyncio
@@ -94,7 +95,7 @@ class KeyRemoval:
             self._stored_count = done
 
     async def _read_since(self) -> str:
-        """Empty if no time is stored, which only causes more work."""
+        """The stored time; empty if it is missing or cannot be read. All ended jobs are then processed again."""
         try:
             lease = await get(self.api, f"{self._leases}/{LEASE}")
         except ClusterError:

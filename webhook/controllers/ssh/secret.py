@@ -28,7 +28,7 @@ PUBLIC: Final = "ssh-publickey"
 SUFFIX: Final = "-ssh"
 AUTHOR: Final = "ssh-keys"
 FINGERPRINT: Final = "ssh-key-fingerprint"
-# The characters of Kubernetes names. None has a special meaning in authorized_keys.
+# The characters of Kubernetes names. These characters have no special meaning in authorized_keys.
 _NAME = re.compile(r"[a-z0-9.-]+")
 
 
@@ -61,7 +61,7 @@ class NeededKey:
 
     name: str
     comment: str
-    """Names the job in the line of authorized_keys."""
+    """The comment with the name of the job, for the line in authorized_keys."""
     algorithm: Algorithm
 
     def filled(self, pair: KeyPair) -> Decision:
