@@ -16,7 +16,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
     """Hatchling calls this hook for each sdist and wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the file. A wheel that is built from an sdist already has the file."""
+        """Add `webhook/build.json`. A wheel that is built from an sdist already has this file."""
         source_commit = commit(Path(self.root))
         if version == "editable" or not source_commit or Path(self.root, FILE).exists():
             return

@@ -1,7 +1,7 @@
 """A small certificate authority in memory. All keys are ECDSA P-256.
 
 The extensions follow RFC 5280 section 4.2. Go and OpenSSL's strict mode require key identifiers, key usage and subject
-alternative names. They ignore the common name.
+alternative names. Both ignore the common name.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class Authority:
 
     @classmethod
     def load(cls, certificate_pem: bytes, key_pem: bytes) -> "Authority":
-        """A stored CA; CertificateError if the certificate is not a CA's or the key does not match."""
+        """A stored CA; CertificateError if the certificate is not a CA certificate or the key does not match."""
         (certificate, *_), key = load_pair(certificate_pem, key_pem)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise CertificateError("the private key is not an EC key")

@@ -1,4 +1,4 @@
-"""Reports about changes of certificates."""
+"""Reports about changes and problems of certificates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A change, reported once."""
+    """A change or a problem, reported once."""
 
     reason: str
     """In the form of a Kubernetes Event's reason, such as `CAPromoted`."""

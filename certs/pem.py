@@ -9,12 +9,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import NameOID
 
-# Errors of reading an absent or damaged extension.
+# The exceptions that reading an absent or damaged extension raises.
 NO_EXTENSION = (x509.ExtensionNotFound, x509.DuplicateExtension, x509.UnsupportedGeneralNameType, ValueError)
 
 
 class CertificateError(ValueError):
-    """The message is the reason."""
+    """The message says what is wrong with the certificate or key."""
 
 
 def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
@@ -45,11 +45,11 @@ def load_private_key(pem: bytes) -> PrivateKeyTypes:
 
 
 def load_pair(chain_pem: bytes, key_pem: bytes) -> tuple[tuple[x509.Certificate, ...], PrivateKeyTypes]:
-    """The chain (leaf first) and the leaf's key; CertificateError unless the key belongs to the first certificate."""
+    """The chain (leaf first) and the leaf's key; CertificateError if one is damaged or the key is not the leaf's."""
     chain, key = load_certificates(chain_pem), load_private_key(key_pem)
     try:
         belongs = key.public_key() == chain[0].public_key()
-    except (ValueError, UnsupportedAlgorithm):  # raised by the certificate's key
+    except (ValueError, UnsupportedAlgorithm):  # the public key in the certificate cannot be read
         raise CertificateError("the certificate is not PEM, or damaged") from None
     if not belongs:
         raise CertificateError("the private key does not belong to the certificate")
@@ -67,7 +67,7 @@ def fingerprint(certificate: x509.Certificate) -> str:
 
 @lru_cache(maxsize=64)
 def fingerprints(pem: bytes) -> frozenset[str]:
-    """The fingerprints of the CAs in a caBundle; empty if it is damaged, because clients then trust nothing in it."""
+    """The fingerprints of the CAs in a caBundle; empty if any of them is damaged: clients then trust none of them."""
     return frozenset(map(fingerprint, readable_certificates(pem)))
 
 
@@ -94,7 +94,7 @@ def hosts(certificate: x509.Certificate) -> tuple[str, ...]:
 
 
 def covers(certificate: x509.Certificate, host: str) -> bool:
-    """Whether clients that call `host` accept the certificate's names. `*` matches one whole first label."""
+    """Whether clients that call `host` accept the certificate's names. `*` in a name is one whole label, the first."""
     wildcard = "*." + host.partition(".")[2]
     return any(name.lower() in {host.lower(), wildcard.lower()} for name in hosts(certificate))
 

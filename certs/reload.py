@@ -1,8 +1,8 @@
 """A serving certificate from files that cert-manager, OpenShift's service-ca or an administrator renews.
 
 Changes are detected by content. The kubelet changes a mounted Secret by replacing a symbolic link, and inotify does not
-report that for the files. A read during the replacement can get a key that does not match the certificate, so a problem
-is reported only after two polls in a row.
+report this change for the files. A read during the replacement can get a key that does not match the certificate. So a
+problem is reported only if two polls in a row find it.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class FileCertificate:
     async def poll(self) -> None:
         problem = None
         try:
-            # a file system can hang
+            # in a thread, because a file system can hang
             self._use(await asyncio.to_thread(self._read))
         except CertificateError as error:
             problem = str(error)

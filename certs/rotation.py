@@ -23,13 +23,13 @@ from certs.pem import CertificateError, common_name, fingerprint, fingerprints, 
 from certs.state import State
 from certs.store import Bundle
 
-# a CA must stay trusted until its last leaf expires
+# A replaced CA stays trusted until its last serving certificate (leaf) expires, so a leaf must not live long.
 LONGEST_LEAF = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RotationSettings:
-    """Equal in every replica. ValueError if the times contradict each other."""
+    """All replicas must have equal settings. ValueError if the times contradict each other."""
 
     name: str
     """The common name of the CAs. It identifies the service's CAs in caBundles if the Secret is lost."""
@@ -57,7 +57,8 @@ class RotationSettings:
             raise ValueError("ca_lifetime must be at least three times leaf_lifetime and grace together")
 
 
-# A replica signs some moments after it has read the Secret, and clocks differ.
+# A CA may still sign for this long after `retired_at`: a replica signs some moments after it has read the Secret, and
+# clocks differ.
 LATE_LEAF = 2 * CLOCK_SKEW
 
 
@@ -73,7 +74,7 @@ class Phase(StrEnum):
     RETIRING = "retiring"
     """A new CA signs. The old CA is still trusted."""
     STEADY = "steady"
-    """The only CA signs."""
+    """There is one CA, and it signs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def _repair(state: State, bundles: Sequence[Bundle], now: datetime, settings: Ro
 
 
 def _publication(state: State, bundles: Sequence[Bundle]) -> Step | None:
-    """The service owns the whole content of the caBundles."""
+    """The step that makes all caBundles equal to the state. The service owns their whole content."""
     if state.successor and state.published_at and lacking(bundles, state.successor.fingerprint):
         return Save(replace(state, published_at=None))
     expected = frozenset(map(fingerprint, state.bundle))
@@ -196,7 +197,7 @@ def _survivors(state: State, bundles: Sequence[Bundle], name: str) -> list[x509.
     """The service's CAs that are in caBundles but not in the Secret. Replicas may still serve their leaves.
 
     A CA that was just retired is also in caBundles and not in the Secret. So there are survivors only if the Secret is
-    damaged, or if no caBundle has a CA of the Secret (emptied, recreated, or from an old backup).
+    damaged, or if no caBundle has a CA of the Secret, for example because the Secret was emptied or restored.
     """
     trusted = {fingerprint(certificate) for certificate in state.bundle}
     live: dict[str, x509.Certificate] = {}

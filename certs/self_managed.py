@@ -1,6 +1,7 @@
-"""Self-managed certificates: the CA is in a Secret, the leaf in memory, and the caBundles are kept equal to the CA.
+"""Self-managed certificates. The CA is in a Secret. The serving certificate (leaf) is in the memory of each replica.
 
-Replicas work in parallel without a leader. If one caBundle cannot be written, only calls with this caBundle may fail.
+Replicas work in parallel without a leader, and keep the caBundles up to date. If one caBundle cannot be written, calls
+with this caBundle may fail, but calls with other caBundles do not.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from certs.serving import ServingCertificate
 from certs.state import State, load
 from certs.store import Bundle, Conflict, Secret, Store, StoreError
 
-# The part of a leaf's life in which it is renewed, at a random time, so that replicas renew at different times.
+# A leaf is renewed at a random time between these parts of its life, so that replicas renew at different times.
 RENEWAL = (0.57, 0.67)
 
 
@@ -66,7 +67,7 @@ def new_signer(leaf: Leaf | None, state: State, bundles: Sequence[Bundle], now: 
     if leaf.issuer != authority.fingerprint:
         # The successor signs early only if no caBundle trusts any other CA.
         return authority if authority is state.current else None
-    # A leaf cannot outlive its CA, so near the CA's end a new leaf would last no longer.
+    # A leaf cannot outlive its CA, so near the CA's end a new leaf would last no longer than the current leaf.
     return authority if now >= leaf.renew_at and authority.not_after > leaf.not_after else None
 
 
@@ -82,13 +83,13 @@ class SelfManaged:
     phase: Phase | None = None
     """None until the Secret is read."""
     foreign_ca: str | None = None
-    """The common name of the CA in the Secret if another program made the CA."""
+    """The common name of the CA in the Secret if another program made the CA; otherwise None."""
     ca_not_after: datetime | None = None
-    """The expiry of the signing CA; during the first start, of the CA that will sign."""
+    """The expiry of the signing CA, or of the first CA before it signs."""
     untrusting: tuple[str, ...] = ()
     """Objects with a caBundle that does not trust the leaf."""
     last_error: str | None = None
-    """None if the last pass succeeded."""
+    """The failure of the last call of `reconcile`; None if it succeeded."""
     clock_offset: timedelta = timedelta(0)
     """The API server's clock minus this machine's clock."""
 
@@ -146,18 +147,18 @@ class SelfManaged:
         while True:
             await self.reconcile()
             failures = failures + 1 if self.last_error else 0
-            # Certificates also expire while a suspended machine's clock stands still, so the pause never exceeds the
-            # interval.
+            # Sleep does not count the time for which the machine is suspended, but certificates expire. So the pause
+            # never exceeds the interval.
             pause = self._settings.interval.total_seconds() * self._random.uniform(0.9, 1)
             if failures:
                 pause = min(pause, 2 ** min(failures, 10) * self._random.uniform(0.5, 1))
             await asyncio.sleep(pause)
 
     async def reconcile(self) -> None:
-        """Take every step that is possible now. A failure is in `last_error`, and the next pass tries again."""
+        """Take every step that is possible now. A failure is in `last_error`, and the next call tries again."""
         try:
             await self._steps()
-        except Exception as error:  # noqa: BLE001 - any content of a caBundle must not prevent the next pass
+        except Exception as error:  # noqa: BLE001 - no content of a caBundle may prevent the next call
             reason = str(error) if isinstance(error, StoreError | CertificateError) else type(error).__name__
             if reason != self.last_error:
                 self.last_error = reason
@@ -170,7 +171,7 @@ class SelfManaged:
         self._after_pass()
 
     def _renew_after_failure(self) -> None:
-        """Issue a leaf from the CA that the caBundles trusted when they could last be read, so that reviews go on."""
+        """Issue a leaf from the CA that the caBundles trusted at their last successful read, so that reviews go on."""
         bundles = self._bundles
         if self.leaf and signer(self._state, bundles, self.now) is None:
             others = lacking(bundles, self.leaf.issuer)
@@ -197,8 +198,8 @@ class SelfManaged:
             try:
                 step = plan(state, bundles, now, self._settings)
                 if isinstance(step, Publish) and failed.keys() >= {bundle.name for bundle in step.bundles}:
-                    # The rotation waits for the failed caBundles, unless no CA could then sign a leaf that clients
-                    # trust.
+                    # The rotation waits for the failed caBundles if a CA that all caBundles trust can sign. If there is
+                    # no such CA, the rotation continues without the failed caBundles.
                     rest = [bundle for bundle in bundles if bundle.name not in failed]
                     waits = signer(state, bundles, now) is not None or not rest
                     step = None if waits else self._without(rest, state, now)
@@ -215,10 +216,10 @@ class SelfManaged:
         raise StoreError(f"other replicas or users kept changing the objects for {MAX_ROTATION_STEPS} steps")
 
     async def _restore(self, bundles: Sequence[Bundle]) -> dict[str, str]:
-        """The Secret is gone: publish its last CAs to caBundles without the leaf's CA. Returns errors by caBundle."""
+        """Publish the CAs of the deleted Secret to caBundles that lack the leaf's CA. Returns errors by caBundle."""
         failed: dict[str, str] = {}
         if self.leaf and (outdated := lacking(bundles, self.leaf.issuer)):
-            with suppress(Conflict):  # the next pass retries
+            with suppress(Conflict):  # the next call of `reconcile` retries
                 failed = await self._publish(Publish(outdated, to_pem(self._state.bundle)), self._state)
             self._bundles = await self._store.read_bundles()
         return failed

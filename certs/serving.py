@@ -38,7 +38,7 @@ class ServingCertificate:
     def require_clients(self, ca_pem: bytes) -> None:
         """Require client certificates from these CAs (PEM). After a CertificateError the previous CAs stay."""
         ca = ca_pem.decode("ascii", "replace")
-        context = _context(*self._pair)  # a context cannot forget a CA
+        context = _context(*self._pair)  # a new context, because a CA cannot be removed from a context
         _require(context, ca)
         # The listener's context decides whether to request a certificate. The current context decides which CAs to
         # trust.

@@ -6,9 +6,9 @@
 | `next-ca.crt`, `next-ca.key` | the CA that will sign, while it is being published |
 | `next-ca.published-at` | the time when every caBundle first had it |
 | `old-ca.crt` | CAs that no longer sign, but whose leaves may still be served |
-| `old-ca.retired-at` | the time when the last of these CAs stopped |
+| `old-ca.retired-at` | the time when the last of these CAs stopped signing |
 
-Times are RFC 3339. Other keys are not changed: the type of a Secret may require some.
+Times are RFC 3339. Other keys are not changed: the type of a Secret may require other keys.
 """
 
 from collections.abc import Iterable, Mapping

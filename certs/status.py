@@ -23,7 +23,8 @@ Chain = Sequence[x509.Certificate]
 
 # If a smaller part of the lifetime is left, the renewal is overdue: every issuer renews earlier.
 OVERDUE = 0.25
-# A successor reaches the caBundles within seconds, and signs after the grace time.
+# A successor that takes longer than this is stuck: it reaches the caBundles within seconds, and signs after the grace
+# time.
 STUCK = timedelta(minutes=10)
 
 
@@ -59,7 +60,7 @@ class DescribedBundle:
 
     name: str
     fingerprints: tuple[str, ...]
-    """The CAs that are in each of the object's caBundles."""
+    """The CAs that are in all caBundles of the object."""
     trusts_served: bool | None
     """Whether every caBundle trusts the served certificate; None if unknown."""
 
@@ -69,7 +70,7 @@ class TrustStatus:
     """The certificates, the caBundles, and their problems."""
 
     phase: Phase | None
-    """None unless the certificates are self-managed."""
+    """None if the certificates are not self-managed."""
     certificates: tuple[Described, ...]
     bundles: tuple[DescribedBundle, ...]
     issues: tuple[Issue, ...]
@@ -86,8 +87,8 @@ def describe(
 ) -> TrustStatus:
     """`served` has the fetched chains, leaf first. The API server calls the service by `server_name`.
 
-    With `settings` the certificates are self-managed. `data` is then the content of the CA Secret, or None if the
-    Secret does not exist.
+    `settings` is for self-managed certificates only. `data` is then the content of the CA Secret, or None if the Secret
+    does not exist.
     """
     state = secret.load(data or {})
     signers = (("signing CA", state.current), ("next CA", state.successor))

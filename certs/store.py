@@ -1,7 +1,7 @@
 """The cluster access that self-managed certificates need.
 
-All reads are live: an old answer from a cache could revert another replica's new CA. Every write contains the version
-of the object that was read.
+All reads are live: a write after an outdated read could revert another replica's new CA. Every write contains the
+version of the object that was read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ class Bundle:
     name: str
     """The name in messages, such as `ValidatingWebhookConfiguration/admission.example.com`."""
     ca_bundles: tuple[bytes, ...]
-    """The PEM of each client configuration that calls the service, in the object's order; b"" if there is none."""
+    """The PEM of each client configuration that calls the service, in the object's order; b"" for no caBundle."""
     resource_version: str
 
 

@@ -31,8 +31,9 @@ def check(
     """The verdict on a job; ValueError for an unusable file, policy or object.
 
     `job` is a mapping, an object of a client library, YAML as text, or a Path. `policy` has one or several policies;
-    None is the built-in policy. `cluster` is a file of `mpijob-webhook snapshot`, or objects of the cluster; None is an
-    unknown cluster. Rules that need an unknown object do not reject the job. `namespace` is used if the job names none.
+    None means the built-in policy. `cluster` is a file of `mpijob-webhook snapshot`, or objects of the cluster; None
+    means an unknown cluster. Rules that need an unknown object do not reject the job. `namespace` is used if the job
+    names no namespace.
     """
     try:
         world = _world(cluster)

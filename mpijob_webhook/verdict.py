@@ -36,7 +36,7 @@ class Verdict:
 
     @property
     def causes(self) -> list[Problem]:
-        """The problems that reject the job. `message` has the problem and its fix."""
+        """The problems that reject the job. The `message` of each problem includes the fix."""
         return [problem for problem in self._verdict.problems() if not problem.warns]
 
     @property

@@ -30,8 +30,9 @@ from tests.support.installation.load import ADMITTED, Client
 
 NONE: Final = "none"
 EACH: Final = 10
-"""Creations in a namespace in each turn, after one creation that is not measured."""
+"""Measured creations per turn of a namespace. One creation before them is not measured."""
 BROKEN: Final = "https://127.0.0.1:1/"
+"""No server listens here, so a creation fails as soon as the API server calls the hook."""
 _jobs = count()
 
 Hooks = Mapping[str, str]
@@ -40,7 +41,7 @@ Hooks = Mapping[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A namespace with separate hooks."""
+    """A namespace, and the hooks to which the API server sends the MPIJobs in it."""
 
     label: str
     hooks: Hooks

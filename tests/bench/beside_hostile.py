@@ -41,7 +41,7 @@ class Client:
 
 
 def beside(server: Server, ca: Path, job: dict[str, Any], seconds: float) -> tuple[list[float], list[float]]:
-    """Milliseconds of the ordinary reviews, sorted, and of the hostile reviews."""
+    """The milliseconds of the ordinary reviews, and of the hostile reviews. Both lists are sorted."""
     older = json.loads(json.dumps(job))
     older["spec"]["slotsPerWorker"] = 5
     hostile, ordinary = [body(job), body(job, old=older)], validate_body(user_job(1))
@@ -64,7 +64,7 @@ def beside(server: Server, ca: Path, job: dict[str, Any], seconds: float) -> tup
 
 
 def main() -> int:
-    """Print the table, the worst first. Returns 1 if an ordinary review took longer than allowed."""
+    """Print the table, with the worst shape first. Returns 1 if an ordinary review took longer than `--most`."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=3, help="seconds for each shape of job")
     parser.add_argument("--most", type=float, default=350, help="milliseconds that an ordinary review may take")

@@ -15,7 +15,7 @@ from webhook.cluster.view import NothingKnown
 
 _EXAMPLE = load_all((EXAMPLES / "horovod-gpu.yaml").read_text())[0]
 JOBS = 100
-"""Jobs of different teams, sizes and arguments in the files of reviews."""
+"""The number of jobs in a file of reviews. They differ in team, size and arguments."""
 MARK = "987654321"
 """A part of the names of jobs and data, which the load generator replaces by the number of the request."""
 _POLICY = pipelines.load_policy(None)

@@ -1,4 +1,4 @@
-"""An API server for a cluster of any size. Its objects have all usual fields, and never change."""
+"""A simulated API server for a cluster of any size. The objects have all usual fields, and never change."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from webhook.server.policy_watch import policies
 PLACES = {WatchedPlace.OWN: "mpijob-webhook", WatchedPlace.KUEUE: "kueue-system"}
 ABSENT = ("resourcequotas", "leases")
 JOBS_PER_NAMESPACE = 10
-# The workers of a job of `user_job`. A stored job has one more in its spec, and this number of worker pods.
+# The number of worker pods of each running job. The spec of the job has one worker more.
 WORKERS = 4
 
 Manifest = dict[str, Any]
@@ -53,9 +53,9 @@ class Size:
 
 @contextmanager
 def kubeconfig(folder: Path, size: Size) -> Iterator[Path]:
-    """A kubeconfig for an API server of a cluster without quotas, because a review with a quota writes a reservation.
+    """A kubeconfig for a simulated API server, which runs until the block ends.
 
-    The API server runs until the block ends.
+    The cluster has no quotas, because a review with a quota would write a reservation.
     """
     by_path = {place: listed for place, listed in collections(size).items() if not place[0].endswith(ABSENT)}
     configmaps = policies(PLACES[WatchedPlace.OWN])

@@ -1,4 +1,4 @@
-"""Open Policy Agent with ten of this project's rules, and a check that it rejects the same jobs as the service."""
+"""Open Policy Agent (OPA) with ten of the service's rules, and a check that OPA rejects the same jobs."""
 
 import http.client
 import json
@@ -17,7 +17,7 @@ from tests.support.jobs import GOOD, REMOVE, body, changed
 HERE: Final = Path(__file__).parent / "opa"
 POLICY: Final = HERE / "policy.rego"
 PATH: Final = "/v0/data/mpijob/review"
-"""The path for reviews."""
+"""The path to which reviews are sent."""
 RECIPE: Final = Recipe(
     what="Open Policy Agent, which the benchmarks measure",
     takes="2 to 5 minutes",
@@ -36,7 +36,7 @@ BROKEN: Final[tuple[Mapping[str, Any], ...]] = (
     {"spec.runPolicy.backoffLimit": -1},
     {"Worker.template.spec.containers.0.image": REMOVE},
 )
-"""Mistakes in jobs, each for one of the ten rules."""
+"""Changes of a valid job. Each change violates one of the ten rules."""
 
 
 def program(progress: Progress) -> Path:

@@ -1,8 +1,8 @@
 """The managedFields that an API server records for a created MPIJob.
 
 Format: structured-merge-diff's FieldsV1, https://kubernetes.io/docs/reference/using-api/server-side-apply/. A list
-with keys in the CRD has an entry for each item. Any other list is one field, and so is a mapping that is atomic in the
-CRD.
+with keys in the CRD has an entry for each item. Any other list, and any mapping that is atomic in the CRD, is one
+field.
 """
 
 import json

@@ -23,8 +23,8 @@ _requests = count(step=10**6)
 class Load:
     """`bodies` has a review on each line. Each request has a new job.
 
-    `rate` is in requests per second, independent of the replies. With None, a connection sends the next request as soon
-    as it gets a reply.
+    `rate` is in requests per second, independent of the replies. If it is None, each connection sends its next request
+    as soon as it gets a reply.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Reviews of pods of 6 kB for Kubernetes' Pod Security webhook. Each of a job's two templates has this size."""
+"""Reviews of pods for Kubernetes' Pod Security webhook. A pod has 6 kB, like each template of the benchmarks' jobs."""
 
 import json
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Turns samples into the table and the budgets, without a clock and files."""
+"""Turns samples into the table and the budgets. It reads no clock and no files."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,10 @@ BUSY: Final = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A server with a load: `rate` as in measure.Load, a sample for each round, the peak `memory` in MiB."""
+    """The results of a server under one load, with a sample for each round.
+
+    `rate` is the rate of the load (`measure.Load`). `memory` is the server's peak memory in MiB.
+    """
 
     server: str
     rate: int | None
@@ -42,7 +45,10 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """A goal and the measured value. With `at_least` the value must reach the goal, without it stay below."""
+    """A goal and the measured value `now`.
+
+    With `at_least`, `now` must be at least the goal. Without `at_least`, `now` must be below the goal.
+    """
 
     name: str
     goal: float

@@ -73,7 +73,7 @@ class Servers:
         return self._start("pod-security-webhook", command, address, self._responds(f"{address}/readyz"))
 
     def opa(self, program: Path, policy: Path) -> Server:
-        """Open Policy Agent with this policy. It logs only errors, like this service."""
+        """Open Policy Agent with this policy. It logs only errors."""
         address = _free_address()
         command = [program, "run", "--server", f"--addr=https://{address}", policy, "--log-level=error"]
         command += [f"--tls-cert-file={self._certificate}", f"--tls-private-key-file={self._key}"]

@@ -39,7 +39,7 @@ class Commands:
         return time.perf_counter() - began
 
     def serve(self, small: Path) -> float:
-        """The time of `serve` from start until it is ready. It is then stopped."""
+        """The time of `serve` from start until it is ready. The service is then stopped."""
         ops = f"127.0.0.1:{free_port()}"
         addresses = ("--listen", "127.0.0.1:0", "--ops-listen", ops, "--ssh-keys-ready", "0", "--drain-seconds", "0")
         began = time.perf_counter()

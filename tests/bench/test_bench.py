@@ -19,7 +19,7 @@ assets()  # builds the programs before the time limit of a test applies
 QUICK = parse(["--rounds", "1", "--connections", "4", "--without", "pod-security", "opa"])
 QUICK.seconds = 0.3
 
-pytestmark = pytest.mark.timeout(900)  # it builds the servers in Go
+pytestmark = pytest.mark.timeout(900)
 two_cores = pytest.mark.skipif(
     len(os.sched_getaffinity(0)) < 2, reason="needs a core for the server and a core for the load generator"
 )

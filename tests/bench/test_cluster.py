@@ -1,4 +1,4 @@
-"""The API server of the benchmarks has objects of every watched kind."""
+"""The simulated API server of the benchmarks has objects of every watched kind."""
 
 from typing import Any
 

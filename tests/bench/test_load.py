@@ -1,4 +1,4 @@
-"""The load generator, with servers that have known errors."""
+"""Tests of the load generator with a server whose replies are known."""
 
 import asyncio
 import json

@@ -13,7 +13,7 @@ from webhook.injections import REGISTRY as INJECTIONS
 from webhook.rules import REGISTRY as RULES
 from webhook.rules import worker_count
 
-# Other tests check that each rule has violations. These tests are about the comparison.
+# These tests check only the comparison. Other tests check that each rule has violations.
 pytestmark = rare
 
 FEW = 1000

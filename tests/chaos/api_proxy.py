@@ -1,4 +1,4 @@
-"""A proxy between the service and its API server. It breaks single kinds in ways that a real API server cannot.
+"""A proxy between the service and its API server. It makes reads of single kinds fail.
 
 The service talks to the proxy over plain HTTP without credentials. The proxy has the credentials.
 """
@@ -36,10 +36,10 @@ class Trouble(Enum):
 
 @dataclass
 class ApiProxy:
-    """Forwards all requests, except requests for the kinds in `troubles` (plural names)."""
+    """Forwards all requests. Reads of the kinds in `troubles` (plural names) get a fault."""
 
     kubeconfig: Path
-    """A kubeconfig for the API server. The proxy acts as its user."""
+    """A kubeconfig for the API server. The proxy acts as the user of this kubeconfig."""
     troubles: dict[str, Trouble] = field(default_factory=dict)
     _open: dict[asyncio.Task[object], str] = field(default_factory=dict)
     _loop: asyncio.AbstractEventLoop | None = None

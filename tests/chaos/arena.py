@@ -1,4 +1,4 @@
-"""A cluster in which nothing else changes, two replicas that watch it through a proxy, and constant reviews."""
+"""A cluster with fixed objects, two replicas of the service that watch it through a proxy, and constant reviews."""
 
 import subprocess
 import sys
@@ -27,14 +27,14 @@ T = TypeVar("T")
 REPLICAS = 2
 POLICY_FILE = "chaos-policy.yaml"
 SAMPLE = 10
-"""Verdicts of each replica that are checked after a fault. Every reply to the traffic is checked too."""
+"""The number of verdicts of each replica that are checked after a fault. Every reply to the traffic is checked too."""
 SYNCED = "mpijob_webhook_cache_synced{"
 SAMPLES = ("process_open_fds ", "mpijob_webhook_tasks ", "process_resident_memory_bytes ", SYNCED)
 PROBES = 0.25
 """Seconds between two checks of a replica's readiness."""
 RECOVERY = 180
 """Seconds to wait for a recovery. This is no promise of the service: a busy machine is slow."""
-# How much a healthy replica varies: connections open and close, and the allocator keeps freed memory.
+# How much the values of a healthy replica vary: connections open and close, and the allocator keeps freed memory.
 SPARE = {"descriptors": 24, "tasks": 24, "memory": 96 * 2**20}
 PATH = f"/apis/kubeflow.org/v2beta1/namespaces/{inventory.TEAM}/mpijobs"
 
@@ -102,7 +102,7 @@ class Arena:
     def vitals(self, backend: Backend) -> Vitals:
         with urllib.request.urlopen(f"{backend.ops_url}/metrics", timeout=30) as response:
             lines = response.read().decode().splitlines()
-        # Not with the client library's parser: parsing a whole page takes so long that reviews would be late.
+        # The client library's parser is not used: it takes so long for a whole page that reviews would be late.
         samples = (line.rpartition(" ") for line in lines if line.startswith(SAMPLES))
         value = {name: int(float(number)) for name, _, number in samples}
         return Vitals(
@@ -122,7 +122,7 @@ class Arena:
         `RECOVERY`.
         """
         for backend in self.replicas:
-            if not self.program(backend).running:  # it is replaced below, as a kubelet restarts a container
+            if not self.program(backend).running:  # a new replica replaces it below
                 self.deployment.stop(backend, kill=True)
         while len(self.replicas) < REPLICAS:
             self.start_replica()
@@ -146,7 +146,7 @@ class Arena:
         return True
 
     def _sees_a_new_config_map(self) -> None:
-        """A ConfigMap that is created and deleted changes the verdict on the job that names it, in every replica."""
+        """Check that every replica sees a new ConfigMap and its deletion: both change the verdict on a job."""
         self._canaries += 1
         name = f"canary-{self._canaries}"
         path = "Worker.template.spec.volumes.1.configMap.name"

@@ -64,7 +64,7 @@ def slow_clients(port: int, rng: Random, count: int) -> Iterator[None]:
 
 @contextmanager
 def garbage(port: int, rng: Random, count: int) -> Iterator[None]:
-    """Bytes that are not TLS, or an aborted or damaged TLS handshake."""
+    """Clients that send bytes other than TLS, or a TLS handshake that is cut off or damaged."""
     hello = _client_hello()
     address = _next_address()
     with ExitStack() as stack:

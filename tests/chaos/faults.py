@@ -82,7 +82,7 @@ def _no_descriptors(arena: Arena, rng: Random) -> Iterator[None]:
 
 @contextmanager
 def _no_memory(arena: Arena, rng: Random) -> Iterator[None]:
-    """A replica can hardly allocate memory while large reviews arrive. If it exits, a new replica replaces it."""
+    """A replica can hardly allocate memory while large reviews arrive. If this replica exits, a new one replaces it."""
     backend = _youngest(arena)
     program = arena.program(backend)
     pages = int(Path(f"/proc/{program.pid}/statm").read_text().split()[0])
@@ -141,7 +141,7 @@ def _one(arena: Arena, rng: Random) -> Backend:
 
 
 def _youngest(arena: Arena) -> Backend:
-    """The replica to kill. The oldest one stays, because it shows how memory grows."""
+    """The replica to kill. The oldest replica is never killed, because it shows how memory grows."""
     return arena.replicas[-1]
 
 

@@ -24,7 +24,7 @@ USUAL = {"API server restarted", "replica killed", "no memory", "hostile jobs", 
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.timeout(900 + 120 * MINUTES),
-    # A fault may leave a connection of the test's clients half open. Leaks of replicas are found by their metrics.
+    # A fault may leave a connection of the test's clients half open. The metrics of the replicas show their leaks.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
@@ -52,7 +52,7 @@ def test_replicas_recover_from_each_fault(stage: Arena, name: str) -> None:
 
 
 def test_replicas_recover_from_simultaneous_faults(stage: Arena) -> None:
-    """Runs at least once, and repeatedly while time is left."""
+    """The faults change in each round. There is at least one round, and further rounds while time is left."""
     rng = Random(SEED)
     end = time.monotonic() + MINUTES * 60
     while True:

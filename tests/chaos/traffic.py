@@ -19,7 +19,7 @@ from tests.support.installation.balancer import Backend
 from tests.support.installation.deployment import HOST
 
 PATIENCE = 300
-"""Seconds for which a review is retried. Longer than any fault: a review may get no verdict (504) during a fault."""
+"""Seconds for which a review is retried, longer than any fault: a review may get no verdict (504) during a fault."""
 MOST_AT_ONCE = 2000
 CONNECTIONS = 16
 """Persistent connections to each replica: enough for the load, and few enough to make a leak visible.
@@ -31,7 +31,7 @@ HEADERS = {"Content-Type": "application/json"}
 
 
 class Refusal(OSError):
-    """The reply has no verdict. The text of the exception is the HTTP status."""
+    """The reply has no verdict. The text of the exception begins with the HTTP status, or names the HTTP error."""
 
 
 @dataclass

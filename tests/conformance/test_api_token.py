@@ -1,4 +1,4 @@
-"""Compares the service's predictions of pods with an API token with the API server's admission of pods."""
+"""The service predicts which pods get an API token. The tests compare the predictions with a real API server."""
 
 from itertools import product
 from typing import Any

@@ -1,8 +1,8 @@
-"""Compares the values of custom rules' expressions with the API server's CEL, in ValidatingAdmissionPolicies.
+"""Compares the values of expressions in custom rules with their values in the API server's ValidatingAdmissionPolicies.
 
-Each expression and its negation are validations that warn. A job that is created by dry run gets a warning from exactly
-one of the two, and no warning if the expression has no value. All warnings of a reply together have at most 4,096
-characters, so a label of the job selects one policy at a time.
+A policy has two validations for each expression: the expression and its negation. A job that is created by
+dry run gets a warning from the validation that is false, and no warning if the expression has no value. All warnings of
+a reply together have at most 4,096 characters, so a label of the job selects one policy at a time.
 """
 
 from collections.abc import Iterator
@@ -204,7 +204,7 @@ REFUSED = (
 )  # fmt: skip
 
 
-async def test_expression_rejected_by_the_api_server_is_rejected(cluster: Cluster) -> None:
+async def test_service_rejects_expressions_that_the_api_server_rejects(cluster: Cluster) -> None:
     async with client(cluster) as api:
         for number, (source, outcome) in enumerate(zip(REFUSED, outcomes(*REFUSED), strict=True)):
             spec = {"matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": source}]}

@@ -1,4 +1,4 @@
-"""Compares how device claims count in ResourceQuotas, in the service and in the API server's admission."""
+"""The service computes how device claims count in ResourceQuotas. The tests compare this with a real API server."""
 
 import asyncio
 import re

@@ -1,7 +1,7 @@
-"""Compares the jobs that can never be admitted according to this service with the real Kueue's decisions.
+"""The service predicts that a job can never be admitted. The tests compare the predictions with the real Kueue.
 
-Kueue's controllers create a Workload for each generated MPIJob, and admit it or not, in a tree of cohorts where
-nothing else runs. The service sees the same objects. MPIJOB_KUEUE_JOBS sets how many jobs are tried in each tree.
+Kueue's controllers create a Workload for each generated MPIJob, and decide whether to admit it. Nothing else runs in
+the tree of cohorts. The service sees the same objects. MPIJOB_KUEUE_JOBS sets how many jobs are tried in each tree.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ JOBS = int(os.environ.get("MPIJOB_KUEUE_JOBS", "4"))
 KINDS = ("clusterqueues", "localqueues", "cohorts", "resourceflavors", "topologies")
 
 
-# Settings of an installation, without a limit on Kueue's rate of writes.
+# Settings as in an installation, except that Kueue's requests are hardly limited.
 SETTINGS = {
     "clientConnection": {"qps": 1000, "burst": 1000},
     "managedJobsNamespaceSelector": {
@@ -109,7 +109,7 @@ def findings(job: Manifest, view: ClusterView, rule_id: str = "ever-fits") -> li
 
 
 def fixed(case: Case) -> Manifest | None:
-    """The job with the suggested fix. None unless there is exactly one violation, with a fix in FIXES."""
+    """The job with the suggested fix. None if there are several violations, or none, or if FIXES lacks the fix."""
     if len(case.ours) != 1:
         return None
     (violation,) = case.ours
@@ -124,7 +124,10 @@ def fixed(case: Case) -> Manifest | None:
 
 @pytest.fixture(scope="module")
 def cases(cluster: Cluster, view: Snapshot, trees: list[list[str]]) -> list[Case]:
-    """Jobs of every kind, one after the other in each tree. A job with a fix is tried again with the fix."""
+    """Both verdicts on jobs of every kind. If the service suggests a fix, the fixed job is tried too.
+
+    The jobs in a tree are tried one after the other.
+    """
     done: list[Case] = []
 
     async def walk(workloads: Workloads, index: int, names: list[str]) -> None:
@@ -169,8 +172,8 @@ def test_nearly_all_jobs_that_are_never_admitted_are_reported(cases: list[Case])
     assert len(missed) < len(refused) / 10
 
 
-def test_suggested_fix_is_admitted(cases: list[Case]) -> None:
-    """With the suggested toleration, quota may still be too small for launcher and workers; the message says so."""
+def test_job_with_the_suggested_fix_is_admitted(cases: list[Case]) -> None:
+    """With the suggested toleration, the quota may still be too small for launcher and workers: ExceedsMaxQuota."""
     advised = [case for case in cases if case.job["metadata"]["name"].endswith("-fixed")]
     assert len(advised) > len(cases) / 40
     assert {violation.message.partition(":")[0] for case in advised for violation in case.ours} <= {"ExceedsMaxQuota"}
@@ -187,7 +190,7 @@ def test_both_api_versions_of_kueue_give_the_same_objects(cluster: Cluster, view
 class Queue:
     """A LocalQueue `queue` in its own namespace.
 
-    `ours` and `theirs` are parts of the messages of the rule `local-queue` and of Kueue about a job in this queue.
+    `ours` is a part of the message of the rule `local-queue` about a job in this queue. `theirs` is a part of Kueue's.
     """
 
     id: str
@@ -240,7 +243,7 @@ QUEUES = [
 
 @pytest.fixture(scope="module")
 def queues(cluster: Cluster, trees: list[list[str]]) -> Snapshot:
-    """A cluster with QUEUES and a job `job` in each queue, created after every ClusterQueue has conditions."""
+    """A cluster with QUEUES and a job `job` in each queue. Every ClusterQueue has conditions before the jobs exist."""
     cluster.apply([manifest for queue in QUEUES for manifest in queue.objects])
     settled = lambda: {  # noqa: E731
         item["metadata"]["name"]: item["status"]["conditions"]

@@ -101,7 +101,7 @@ WORDS = {"maximum": Bound.MAX, "minimum": Bound.MIN, "": Bound.RATIO}
 
 
 def their_faults(message: str) -> set[Named]:
-    """The limits in the API server's message. It names only the limits of the first exceeded LimitRange."""
+    """The limits in the API server's message, which names only the limits of the first exceeded LimitRange."""
     return {
         (kind or other_kind, WORDS[bound], name or other_name)
         for bound, name, kind, other_name, other_kind in THEIRS.findall(message)
@@ -231,7 +231,7 @@ class Comparison:
 
 
 async def test_limit_range_verdicts_match_the_api_server(world: World) -> None:
-    """Defaults, rejections, limits and fixes for the launcher and worker of every job, and for their claims."""
+    """The test compares defaults, rejections, limits and fixes for the launcher and worker of every job."""
     rng = Random(5)
     names = [name for name in world.objects if name != PLAIN]
     work = [(rng.choice(names), (template(rng), template(rng))) for _ in range(JOBS)]

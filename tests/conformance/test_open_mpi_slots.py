@@ -24,7 +24,7 @@ REFUSED = (
     "-np 3 --map-by numa", "-np 3 --report-bindings --display-map -x PATH", "-np 3 --mca btl self,tcp --mca pml ob1",
     "-np 3 --mca plm_rsh_args -p2222",
 )  # fmt: skip
-# Options with which some release starts three ranks with two slots. RANKS stands for the path of a rank file.
+# Options with which at least one release starts three ranks with two slots. RANKS stands for the path of a rank file.
 OPEN = (
     "-np 3 --rankfile RANKS", "-np 3 --oversubscribe", "-np 3 --map-by :OVERSUBSCRIBE",
     "-np 3 --mca rmaps_base_oversubscribe 1", "-np 3 --use-hwthread-cpus", "-np 3 -N 3", "-np 3 --host localhost:8",
@@ -85,7 +85,7 @@ def test_open_mpi_4_starts_with_these_options(options: str, files: Path) -> None
     assert starts("openmpi-4", options, files, OURS)
 
 
-def test_as_many_ranks_as_slots_start(files: Path) -> None:
+def test_two_ranks_start_with_two_slots(files: Path) -> None:
     assert all(starts(release, "-np 2", files, OURS) for release in RELEASES)
 
 

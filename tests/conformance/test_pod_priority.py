@@ -46,7 +46,7 @@ async def differences(api: Client, classes: list[Json]) -> list[str]:
 
 
 async def test_rule_and_api_server_reject_the_same_pods(cluster: Cluster) -> None:
-    """First without a default PriorityClass, then with one."""
+    """The cluster has no default PriorityClass for the first comparison, and has one for the second."""
     async with client(cluster) as api:
         await api.make_namespace(NAMESPACE)
         for priority_class in (HIGH, MEEK):

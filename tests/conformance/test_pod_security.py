@@ -100,7 +100,7 @@ async def make_namespaces(cluster: Cluster) -> None:
 
 
 def expected(policy: labels.NamespaceLevels, made: Any, newest: Version) -> tuple[str, str]:
-    """(error, warning) of the service. There is no warning next to an error."""
+    """(error, warning) of the service. The warning is empty if there is an error."""
     template = convert(made)
     if denied := evaluate(*policy.enforce, template, newest=newest):
         return f'pods "p" is forbidden: {messages.denial(policy.enforce, denied)}', ""
@@ -210,7 +210,7 @@ HOSTILE = {"metadata": {"name": "p"}, "spec": {"hostPID": True, "containers": [{
 
 
 async def test_meaning_of_labels_matches_the_api_server(cluster: Cluster) -> None:
-    """Valid and invalid labels: the enforced, audited and warned levels, and the errors."""
+    """For valid and invalid labels, the enforced, audited and warned levels match, and the errors of the labels."""
     async with client(cluster) as api:
         newest = await api.newest()
         for namespace, given in ODD_NAMESPACES.items():

@@ -1,8 +1,8 @@
 """Compares the rule `pod-template` on jobs with the API server's validation of the jobs' pods.
 
-A mutant is a template with one changed value, which is wrong in most cases. It is made of a template in tests/corpus,
-or of a template with nearly all fields. Each mutant is posted as a pod by dry run, as the operator would
-create it. The service must not reject a template that the API server accepts, and must reject nearly all templates that
+A mutant is a template with one changed value, which is wrong in most cases. It is made from a template in tests/corpus,
+or from a template with nearly all fields. The test posts each mutant by dry run, as the pod that the operator would
+create. The service must not reject a template that the API server accepts, and must reject nearly all templates that
 the API server rejects. The test prints the templates that the service misses. MPIJOB_POD_TEMPLATE_MUTANTS sets how
 many mutants are tried.
 """
@@ -187,7 +187,7 @@ async def test_valid_templates_are_accepted_by_service_and_api_server(cluster: C
 
 
 @pytest.mark.parametrize("case", refused_pods.CASES.values(), ids=refused_pods.CASES)
-async def test_api_server_rejects_exactly_the_pods_that_the_table_says(cluster: Cluster, case: Case) -> None:
+async def test_api_server_accepts_or_rejects_the_pod_as_the_case_says(cluster: Cluster, case: Case) -> None:
     template = changed(case.changes)["spec"]["mpiReplicaSpecs"][WORKER]["template"]
     async with client(cluster) as api:
         await prepare(api)

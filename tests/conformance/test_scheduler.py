@@ -1,7 +1,7 @@
-"""Compares predictions whether a pod fits on an empty node with the decisions of the real kube-scheduler.
+"""The service predicts whether a pod fits on an empty node. The test compares this with the real kube-scheduler.
 
-Generated pods are created one after the other in a cluster with generated nodes. The scheduler binds a pod or reports
-that it fits nowhere, and the test deletes the pod. MPIJOB_SCHEDULER_PODS sets how many pods are tried.
+Generated pods are created one after the other in a cluster with generated nodes. The scheduler binds the pod, or
+reports that the pod fits nowhere. Then the test deletes the pod. MPIJOB_SCHEDULER_PODS sets how many pods are tried.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ TINY = {"containers": [{"name": "a", "image": "x"}], "tolerations": [{"operator"
 
 
 def node(rng: Random, index: int) -> dict[str, Any]:
-    """A random node, with or without GPUs and taints. Its memory is a round number, or as a kubelet reports it."""
+    """A random node, with or without GPUs and taints. Its memory is a round number or a kubelet's number."""
     name = f"node-{index}"
     gpus = rng.choice((0, 2, 4, 8))
     labels = {HOSTNAME: name, "zone": rng.choice("ab"), GENERATION: rng.choice("345")}
@@ -155,7 +155,7 @@ def toleration(rng: Random) -> dict[str, Any]:
 
 
 class Pods:
-    """The pods of one namespace, one at a time."""
+    """Creates pods in a namespace, one at a time."""
 
     def __init__(self, api: Client, namespace: str) -> None:
         self._api = api
@@ -210,7 +210,7 @@ def exactly(spec: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> bool:
 
 
 def named(spec: dict[str, Any], node: dict[str, Any]) -> bool:
-    """Whether the conditions on node names in the pod's only term allow this node."""
+    """Whether the pod's node affinity allows this node's name."""
     required = spec.get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
     terms = required["nodeSelectorTerms"] if required else ()
     return all(node["metadata"]["name"] in field["values"] for term in terms for field in term.get("matchFields", ()))
@@ -239,7 +239,7 @@ def differences(spec: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> set[st
 
 
 async def test_a_pod_that_fits_nowhere_is_never_bound(cluster: Cluster) -> None:
-    """A pod that the rule reports as fitting is bound, except for the intended differences."""
+    """A pod that the rule accepts is bound, apart from the intended differences."""
     # There are no kubelets and no node controller, so nodes never change, and pods never run.
     cluster.start_scheduler()
     rng = Random(5)

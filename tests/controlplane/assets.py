@@ -24,7 +24,7 @@ class Assets:
     kueue: Command
     kubectl: Path
     operator_verdict: Path
-    """A filter with the operator's validation, see operator-verdict/main.go."""
+    """Reads jobs, and writes the errors of the operator's validation, see operator-verdict/main.go."""
     allow_server: Path
     """The benchmarks' yardstick, see allow-server/main.go."""
     load: Path
@@ -41,7 +41,7 @@ class Assets:
 
 
 def assets(*, progress: Progress | None = None) -> Assets:
-    """The project's build. It is built now if it is not cached. Programs in KUBEBUILDER_ASSETS replace its programs.
+    """The project's build, which is made now if it is not cached. Programs in KUBEBUILDER_ASSETS replace those built.
 
     KUBEBUILDER_ASSETS is a folder of envtest (https://book.kubebuilder.io/reference/envtest). It must have etcd,
     kube-apiserver and kubectl. Its kube-controller-manager and kube-scheduler are used if they exist.

@@ -69,8 +69,8 @@ class Cluster(ControlPlane):
     def start_kueue(self, *, settings: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Start the real Kueue as its ServiceAccount, with upstream's roles and webhooks.
 
-        It manages jobs of kueue.FRAMEWORKS. As in an installation, Kueue's configuration is in the ConfigMap
-        kueue.CONFIG_MAP. It is upstream's configuration, and `settings` override its fields.
+        Kueue manages jobs of kueue.FRAMEWORKS. The ConfigMap kueue.CONFIG_MAP has Kueue's configuration, as in an
+        installation: upstream's configuration, with the fields in `settings` replaced.
         """
         folder = self.dir / "kueue"
         (certificates := folder / "certificates").mkdir(parents=True)

@@ -30,7 +30,7 @@ GARBAGE = "400"
 
 
 class ControlPlane:
-    """A control plane, for use with `with` or start() and stop(). It ends with this process at the latest.
+    """A control plane, for use with `with` or start() and stop(). It stops at the latest when this process ends.
 
     `apiserver_flags` override default flags of the API server. Logs are deleted at the end unless `log_dir` is set.
     `announce` is called with a line for each started part. All programs end with the thread that started them.
@@ -148,7 +148,7 @@ class ControlPlane:
 
     @property
     def _environment(self) -> dict[str, str]:
-        """The programs' environment. HOME is separate. KUBECONFIG is removed: it would override the operator's flag."""
+        """The programs' environment, without KUBECONFIG, which would override a flag. HOME is temporary."""
         foreign = ("KUBECONFIG", "KUBEFLOW_NAMESPACE")
         users = {name: value for name, value in os.environ.items() if name not in foreign}
         return {**users, "HOME": str(self.dir), "GOGC": GARBAGE}

@@ -42,9 +42,9 @@ def installation(
 ) -> Installation:
     """Upstream's `manifests` for a program on this host that reads its certificate from the folder `certificates`.
 
-    `settings` are top-level fields of the configuration, such as `resources`. Webhooks are only kept for Kueue's kinds
-    and FRAMEWORKS. Objects for a pod are dropped: the Deployment, and the visibility API with its fixed certificate
-    folder.
+    `settings` are top-level fields of the configuration, such as `resources`. Only webhooks for Kueue's kinds and
+    FRAMEWORKS are kept. Objects that need a pod are left out: the Deployment, and the visibility API with its fixed
+    certificate folder.
     """
     documents = [
         document

@@ -1,4 +1,4 @@
-"""A cluster with the webhook to try with kubectl: `python -m tests.controlplane.playground [--once]`."""
+"""Starts a cluster with the webhook, for use with kubectl: `python -m tests.controlplane.playground [--once]`."""
 
 import argparse
 import os
@@ -94,7 +94,7 @@ def stay(cluster: Cluster) -> None:
 
 
 def try_examples(cluster: Cluster) -> None:
-    """Show the good example succeed and the bad example rejected. Raises ControlPlaneError for other outcomes."""
+    """Show that the good example succeeds and the bad example is rejected; ControlPlaneError for other outcomes."""
     shown(cluster, "apply", "-f", str(GOOD))
     shown(cluster, "wait", "--for=condition=Succeeded", "mpijob/openmpi-pi", "--timeout=60s")
     shown(cluster, "apply", "--dry-run=server", "-f", str(GPUS))

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-# Below the ports of outgoing connections, which start at 32768 on Linux.
+# These ports are below the ports of outgoing connections, which start at 32768 on Linux.
 BLOCK = 128
 BLOCKS = range(20000, 32768 - BLOCK, BLOCK)
 # Seconds: enough for a busy machine.
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class ControlPlaneError(RuntimeError):
-    """A part of the control plane could not be built, started or reached. The text names it and quotes its log."""
+    """A part of the control plane could not be built, started or reached. The text has its name and its log."""
 
 
 class _Ended(Exception):
@@ -37,7 +37,7 @@ class _Ended(Exception):
 
 
 def guarded(command: Sequence[str | Path]) -> list[str]:
-    """`command` with a wrapper, so that the kernel kills it when this process ends (see guard.py)."""
+    """`command` with a wrapper, so that the kernel kills the command when this process ends (see guard.py)."""
     return [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), *map(str, command)]
 
 
@@ -59,7 +59,7 @@ def sigterm_interrupts() -> Iterator[None]:
 
 @contextmanager
 def ends_in_words() -> Iterator[None]:
-    """Decorates a main function: after a ControlPlaneError or a signal, it exits without a traceback."""
+    """A ControlPlaneError or a signal in this block ends the process without a traceback."""
     try:
         with sigterm_interrupts():
             yield
@@ -102,7 +102,7 @@ def _bound(port: int) -> socket.socket:
 
 
 def responds(url: str, ca: bytes | None = None) -> bool:
-    """Whether a GET of `url` returns 200. Raises OSError without a connection. `ca` is the trusted CA as PEM."""
+    """Whether a GET of `url` returns 200. Raises OSError if it cannot connect. `ca` is the trusted CA as PEM."""
     context = ssl.create_default_context(cadata=ca.decode()) if ca else None
     direct = urllib.request.ProxyHandler({})  # ignores proxy settings, which do not apply to loopback
     opener = urllib.request.build_opener(direct, urllib.request.HTTPSHandler(context=context))
@@ -182,7 +182,7 @@ class Program:
             raise ControlPlaneError(f"{error}\n{self.tail()}") from None
 
     def stop(self, *, grace: float = 0) -> None:
-        """Stop the program by SIGKILL. With `grace`, it first gets a SIGTERM and this number of seconds."""
+        """Stop the program by SIGKILL. With `grace`, it first gets a SIGTERM, and this number of seconds to exit."""
         if self.running and grace:
             self._process.send_signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):

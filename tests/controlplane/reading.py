@@ -59,7 +59,7 @@ class Reader:
         return self._kinds[name]
 
     def _discover(self) -> None:
-        """Store each kind under all names that kubectl accepts. If kinds share a name, the first one gets it."""
+        """Store each kind under all names that kubectl accepts. If kinds share a name, the first kind gets it."""
         for root in ("/api", "/apis"):
             for group in self._read(root, DISCOVERY)["items"]:
                 for version in group["versions"]:

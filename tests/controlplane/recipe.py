@@ -19,7 +19,7 @@ class Target:
     package: str
     folder: str = "."
     stamped: bool = False
-    contains: str = field(default="", repr=False)  # for readers; the cache key is computed from the repr
+    contains: str = field(default="", repr=False)  # for progress lines, not for the cache key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ def go_minimum(root: Path = HERE) -> tuple[int, int]:
 
 
 def linker_flags(target: Target, root: Path) -> str:
-    """-ldflags without debug tables, and with the version that clients query, which a plain `go build` leaves empty."""
+    """The value of -ldflags: no debug tables, and the version that clients query, which `go build` leaves empty."""
     if not target.stamped:
         return "-s -w"
     match = re.search(r"^\tk8s\.io/kubernetes v(\d+)\.(\d+)(\.\S+)$", (root / "go.mod").read_text(), re.MULTILINE)

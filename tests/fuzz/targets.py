@@ -54,7 +54,7 @@ def _views() -> tuple[Snapshot, ...]:
 
 @cache
 def _everything_on() -> PolicySet:
-    """A policy with every injection that needs no setting, and in which every rule denies with its default settings."""
+    """A policy that enables every injection that needs no setting. Rules have their default settings."""
     injections = {name: {"enabled": True} for name in ("shared-memory", "gpu-nodes", "worker-readiness")}
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
     return PolicySet([Layer("fuzz", document.load(json.dumps(head | {"injections": injections}), policy_model()))])
@@ -76,7 +76,7 @@ def jobs(data: bytes) -> None:
 
 
 def train_jobs(data: bytes) -> None:
-    """Any JSON gets replies as specs of a runtime and a TrainJob, `{"runtime": ..., "job": ...}`."""
+    """A runtime and a TrainJob get replies, with any JSON `{"runtime": ..., "job": ...}` as their specs."""
     given = mapping(_json(data))
     runtime = {"metadata": {"name": "fuzz"}, "spec": given.get("runtime")}
     job = {"metadata": {"name": "job"}, "spec": given.get("job")}

@@ -51,7 +51,7 @@ def test_generated_jobs_keep_the_guarantees(name: str, job: object) -> None:
 
 
 def _texts(name: str) -> st.SearchStrategy[bytes]:
-    """Texts of parts of the corpus, words of the target, and arbitrary characters."""
+    """Texts that mix parts of the corpus, words of the target and arbitrary characters."""
     stored = corpus.inputs(name)
     words = st.sampled_from([word.encode() for word in TARGETS[name].words.split()])
     anything = st.binary(max_size=8) | st.text(max_size=8).map(str.encode)

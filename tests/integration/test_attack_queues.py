@@ -43,7 +43,7 @@ EVASIONS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("evasion", list(EVASIONS))
 def test_new_job_that_evades_the_required_queue_is_rejected(cluster: Cluster, managed: str, evasion: str) -> None:
-    """Kueue rejects an empty label too, and kubectl shows one rejection, so the test reads the audit log."""
+    """Kueue rejects an empty label too, and kubectl shows only one rejection, so the test reads the audit log."""
     name = f"evades-{list(EVASIONS).index(evasion)}"
     output = cluster.attempt("create", stdin=pi(managed, name, **EVASIONS[evasion]))
     events = cluster.wait_for("the audit event", lambda: cluster.audit_events(name))

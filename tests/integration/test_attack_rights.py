@@ -126,7 +126,7 @@ def test_namespace_admin_cannot_grant_exemptions(cluster: Cluster, namespace: st
 
 
 def test_new_secret_with_foreign_keys_gets_a_new_pair(operator_cluster: Cluster, namespace: str) -> None:
-    """The Secret contains a key that the service generated, because a user may have read that key."""
+    """The forged Secret contains a key that the service generated for another job: a user may have read that key."""
     operator_cluster.kubectl("create", "-f", "-", stdin=suspended(namespace, "train"))
     original = keys_of(operator_cluster, namespace, ["train"])["train"]
     metadata = original.manifest["metadata"]

@@ -32,7 +32,7 @@ FEW = "rules: {worker-count: {max: 3}}"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A separate cluster with the default overlay, without components and registered webhooks."""
+    """A separate cluster with the default overlay, without its components and without registered webhooks."""
     with Cluster(log_dir=tmp_path_factory.mktemp("audit-logs")) as running:
         default_overlay.apply(running)
         yield running

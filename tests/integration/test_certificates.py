@@ -130,7 +130,7 @@ def test_only_requests_in_progress_fail_when_a_replica_is_killed(
 
 
 def test_changed_certificates_are_repaired(deployment: Deployment, replicas: list[Backend]) -> None:
-    """Jobs are blocked until the certificates are repaired, so this must happen soon."""
+    """Jobs are blocked until the certificates are repaired, so the repair must be quick."""
     cluster = deployment.cluster
     foreign = base64.b64encode(Authority("foreign", lifetime=timedelta(days=1)).certificate_pem).decode()
     breaks: list[list[Any]] = [
@@ -176,7 +176,7 @@ def test_overwritten_ca_bundles_are_restored_while_the_ca_secret_is_deleted(
 
 
 def test_no_job_is_lost_when_the_api_server_restarts(deployment: Deployment, replicas: list[Backend]) -> None:
-    """The API server is down until the leaf certificates expire: replicas renew them with the CA in their memory."""
+    """The API server is down until leaf certificates would expire. Replicas renew them with the CA in their memory."""
     _use_lasting_ca(deployment)
     with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
         time.sleep(1)

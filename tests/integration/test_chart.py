@@ -1,4 +1,4 @@
-"""helm renders the chart, and kustomize the overlays with components. The objects are the same."""
+"""helm renders the chart, and kustomize renders the overlays with components. Both give the same objects."""
 
 import json
 import os
@@ -26,7 +26,8 @@ Objects = dict[tuple[str, str, str], Json]
 ALL = tuple(components())
 IMAGE = f"--set=image.repository={PROGRAM}"
 HOOKS = ("ValidatingWebhookConfiguration", "", NAME)
-# With each kind of certificates: no component, and all components. With the first kind: each component alone.
+# Each kind of certificates is tested without components and with all components. The first kind is also tested with
+# each single component.
 VARIANTS = [(kind, chosen) for kind in CERTIFICATES for chosen in ((), ALL)]
 VARIANTS += [(next(iter(CERTIFICATES)), (name,)) for name in ALL]
 

@@ -255,7 +255,7 @@ def test_right_to_exempt_a_job_is_queried(world: World) -> None:
 
 
 def test_component_grants_read_access_to_the_objects_that_rules_read(world: World) -> None:
-    """Users cannot read quota reservations, because they contain the names of other users' jobs."""
+    """Users cannot read quota reservations, because reservations contain the names of other users' jobs."""
     documents = list(yaml.load_all(COMPONENT.read_text()))
     rules = [rule for each in documents if "rules" in each for rule in each["rules"]]
     granted = {(group, kind) for rule in rules for group in rule["apiGroups"] for kind in rule["resources"]}

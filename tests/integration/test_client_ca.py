@@ -1,4 +1,4 @@
-"""`serve --client-ca` with a real API server, which sends the certificate in its admission configuration."""
+"""`serve --client-ca` with a real API server, which sends the client certificate of its admission configuration."""
 
 import json
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def create(cluster: Cluster) -> str:
 
 
 @pytest.mark.timeout(180)
-def test_requests_of_the_api_server_are_accepted_by_its_certificate(cluster: Cluster, folder: Path) -> None:
+def test_api_server_with_the_right_client_certificate_is_accepted(cluster: Cluster, folder: Path) -> None:
     flags = ("--client-ca", str(folder / "ca.crt"), "--client-name", "kube-apiserver")
     with service.running(cluster, *flags) as replica:
         cluster.wait_for("the hooks to be called", lambda: "created" in create(cluster) or None)

@@ -1,4 +1,6 @@
-"""docs/clients.md: the output of each client for a rejection, a warning and an injection by a real API server."""
+"""docs/clients.md shows how each client reports a rejection, a warning and an injection. The tests use a real API
+server.
+"""
 
 import json
 import warnings
@@ -48,7 +50,7 @@ def test_rejection_in_the_python_client(api: client.CustomObjectsApi, namespace:
     assert (error.status, error.reason) == (422, "Unprocessable Entity")
     message = json.loads(error.body)["message"]
     assert f"{message}\n" == shown("Python")
-    assert json.dumps(message)[1:-1] in str(error), "in one line, with \\n in it"
+    assert json.dumps(message)[1:-1] in str(error), "the text of the exception has the message as JSON"
 
 
 def test_rejection_in_the_openshift_console(api: client.CustomObjectsApi, namespace: str) -> None:
@@ -60,7 +62,10 @@ def test_rejection_in_the_openshift_console(api: client.CustomObjectsApi, namesp
 
 
 def test_rejection_in_the_dashboard(api: client.CustomObjectsApi, namespace: str) -> None:
-    """`K8sStatusError` of https://github.com/opendatahub-io/odh-dashboard, which starts with a dry run."""
+    """The dashboard first creates the job by dry run, and shows the message of the error.
+
+    See `K8sStatusError` of https://github.com/opendatahub-io/odh-dashboard.
+    """
     job = example(BAD, namespace=namespace)
     with pytest.raises(client.ApiException) as caught:
         api.create_namespaced_custom_object(*WHERE, namespace, "mpijobs", job, dry_run="All")

@@ -1,4 +1,4 @@
-"""In debug mode the pod of a failed launcher stays, with its log. Otherwise it is deleted, and a warning says so."""
+"""In debug mode the pod and the log of a failed launcher stay. Otherwise both are deleted, and a warning says so."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The demo and kubectl show the same for every example if the service cannot read the cluster."""
+"""The demo and kubectl show the same text for every example if the service cannot read the cluster."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ EXPECTED = sorted(path.name for path in EXAMPLES.glob("*.yaml"))
 
 @pytest.fixture(scope="module")
 def limited_service(cluster: Cluster) -> Iterator[None]:
-    """The service, called by the API server. It may read only namespaces, because the demo has no cluster."""
+    """Registers a service that may read only namespaces, because the demo has no cluster."""
     nobody = cluster.kubeconfig_for("nobody")
     cluster.kubectl("create", "clusterrole", "namespace-reader", "--verb=get", "--resource=namespaces")
     cluster.kubectl("create", "clusterrolebinding", "nobody", "--clusterrole=namespace-reader", "--user=nobody")

@@ -40,7 +40,7 @@ def run(cluster: Cluster, *arguments: str, kubeconfig: Path | None = None) -> Re
 
 
 def report(cluster: Cluster, *arguments: str, kubeconfig: Path | None = None) -> tuple[dict[str, Any], int]:
-    """The findings by id, except findings that are fine, and the exit code."""
+    """The findings that are not `ok`, by id, and the exit code."""
     found = run(cluster, "doctor", "-o", "json", *arguments, kubeconfig=kubeconfig)
     findings = json.loads(found.stdout)["findings"]
     return {each["id"]: each for each in findings if each["severity"] != "ok"}, found.exit_code

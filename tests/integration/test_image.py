@@ -23,7 +23,7 @@ from webhook import __version__
 
 DOCKERFILE = ROOT / "Dockerfile"
 LOCK = ROOT / "requirements" / "run.txt"
-# Two package installations, and an installation of Debian once per machine.
+# The build installs the packages twice, and Debian once per machine.
 pytestmark = [rare, pytest.mark.timeout(900)]
 
 

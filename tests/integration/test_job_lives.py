@@ -1,4 +1,4 @@
-"""Deadline Events and metrics of jobs, from two replicas with only their components' permissions.
+"""Two replicas write deadline Events and metrics of jobs, with only the permissions of these components.
 
 One replica is killed.
 

@@ -1,7 +1,7 @@
 """Reviews for the comparison: realistic jobs with random changes, random policies and clusters.
 
-A case is a plain JSON object, so that an older tree can answer it: `hook`, `job`, `old` (null on CREATE), `policy` and
-`cluster` (indices into the lists that `record` gets).
+A case is a plain JSON object, so that an older tree can answer it: `hook`, `job`, `old` (null on CREATE), `user`,
+`policy` and `cluster`. The last two are indices into the lists that `record` gets.
 """
 
 import copy
@@ -127,7 +127,7 @@ def policies() -> list[str]:
 
 
 def clusters() -> list[list[dict[str, Any]]]:
-    """First no cluster, then a cluster with objects of every kind in four namespaces."""
+    """A cluster without objects, and a cluster with objects of every kind in four namespaces."""
     return [[], list(_cluster())]
 
 

@@ -35,7 +35,7 @@ def main(source: str, target: str) -> None:
 
 
 def _policy(text: str) -> PolicySet:
-    """The parsed policy. If this revision lacks a setting that the policy uses, an empty policy."""
+    """The parsed policy, or an empty policy if this revision lacks a setting that the policy uses."""
     try:
         return PolicySet([Layer("drawn", load(text, policy_model()))] if text else [])
     except PolicyError:
