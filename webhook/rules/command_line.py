@@ -229,11 +229,14 @@ def _joined(container: Container, script: str) -> Iterator[_Fault]:
 
 def _misused(container: Container) -> Iterator[_Fault]:
     """Commands that start a container without the socket of a daemon, and words that contain several arguments."""
-    nested = _OF_CONTAINERS.search(sshd.text(container))
-    if nested and not any("docker" in (each.mount_path or "") for each in container.volume_mounts or ()):
+    text = sshd.text(container)
+    nested = _OF_CONTAINERS.search(text) if " exec " in text or " run " in text else None
+    if nested and not any("docker" in (mount.mount_path or "") for mount in container.volume_mounts or ()):
         fix = "Put its image and its command into this container."
         yield _field(container, nested[1]), f"a pod has no {nested[1]}", fix
     argv = shell.unwrapped(container.argv)
+    if not any(" " in word for word in argv):
+        return
     names = (word.rpartition("/")[2] for word in argv)
     first = next((index for index, name in enumerate(names) if _RUNS_SCRIPTS.fullmatch(name)), len(argv))
     for before, word in pairwise(argv[first:]):
