@@ -34,7 +34,7 @@ async def connected(kubeconfig: Path, **options: Any) -> AsyncIterator[Connectio
 
 
 def end_connections() -> None:
-    """Abort connections that cancelled calls left open. Their TLS shutdown cannot finish after the event loop ends.
+    """Abort open connections of cancelled calls. Their TLS shutdown cannot finish after the event loop ends.
 
     On a busy machine, a dozen watches may be starting when a test ends.
     """

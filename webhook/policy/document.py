@@ -150,7 +150,8 @@ class PolicyDocument(Settings):
     )
     ssh_keys: SshKeys = Field(
         "rsa-4096",
-        description="The algorithm of each job's SSH key pair; operator keeps the operator's pair (ECDSA P-521).",
+        description="The algorithm of each job's SSH key pair. With `operator`, a job keeps the MPI Operator's pair "
+        "(ECDSA P-521).",
     )
     params: Annotated[dict[str, JsonValue], AfterValidator(_names_of_params)] = Field(
         {},

@@ -19,8 +19,8 @@ gives the reason:
 - a network does not exist, or it is unknown whether the network exists;
 - the device or the number cannot be determined;
 - the pods are for Windows;
-- the quota of the job's ClusterQueue does not cover the device or is too small. For a job without a queue, the
-  LocalQueue that Kueue itself chooses counts;
+- the quota of the job's ClusterQueue does not cover the device or is too small. A job without a queue uses the
+  LocalQueue that Kueue chooses;
 - a ResourceQuota of the namespace is too small;
 - only the policy (`always`) requests devices, and no node that could hold the pods has enough. A job with the
   annotation may wait for such a node.
