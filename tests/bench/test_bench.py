@@ -52,4 +52,4 @@ def test_api_server_calls_each_hook(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(added_latency, "EACH", 2)
     table = added_latency.measure(QUICK, Progress(StringIO()))
     hooks = [line.split("|")[1].strip() for line in table.splitlines()[2:]]
-    assert hooks == ["none", "Go, allows only", "validate", "mutate", "validate and mutate"]
+    assert hooks == ["none", "Go, allows everything", "validate", "mutate", "validate and mutate"]

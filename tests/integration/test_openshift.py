@@ -128,7 +128,7 @@ def test_init_writes_the_ssh_path_of_the_image_user(of_openshift: Cluster, proje
 def test_user_id_chosen_by_openshift_cannot_read_the_ssh_keys(of_openshift: Cluster, project: str) -> None:
     output, refusal = tried(of_openshift, project, changed({"metadata.name": "plain", "metadata.namespace": project}))
     assert refusal == ""
-    assert "SCC restricted-v2 runs it as user 1000680000" in output
+    assert "SCC restricted-v2 runs the pods as user 1000680000" in output
     assert "PodSecurity" not in output
 
 

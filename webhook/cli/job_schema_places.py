@@ -60,7 +60,7 @@ class Places:
     def _in_role(self, key: str, value: Any, path: str, role: str) -> str:
         """The path of the field in the first usual object that has it; empty if unclear.
 
-        If no usual object has the field, the only inner object of the object at `path` that has it counts.
+        If no usual object has the field, objects inside the object at `path` are searched: exactly one must have it.
         """
         in_container, pod = _CONTAINER.match(path), f"{role}.template.spec"
         container = in_container[0] if in_container else f"{pod}.containers[0]"

@@ -192,7 +192,7 @@ def _unserved(job: MPIJob, products: list[str], done: _Done) -> Iterator[Caution
         return
     mention = annotations.mention(annotations.GPU_PRODUCT, value)
     if not products:
-        yield Caution(f"{mention} has no effect: not the name of a product, or several with commas")
+        yield Caution(f"{mention} has no effect: it must be the name of a product, or several names with commas")
     elif not done.requests_gpus:
         yield Caution(f"{mention} has no effect: no pod requests a GPU")
     elif done.kept:

@@ -57,7 +57,7 @@ SUSPEND: Final = ("spec", "runPolicy", "suspend")
 _UNREACHABLE: Final = {
     Unmanaged.FRAMEWORK: "Kueue does not manage MPIJobs here",
     Unmanaged.NAMESPACE: "Kueue does not manage this namespace",
-    UNKNOWN: "whether Kueue manages this namespace is not known",
+    UNKNOWN: "it is not known whether Kueue manages this namespace",
 }
 _NO_QUEUE: Final = "a waiting job needs a queue. Delete the job and submit it again."
 
@@ -171,7 +171,7 @@ def _obstacle(job: MPIJob, name: str, ctx: Context, patch: PatchBuilder) -> str:
     if fault := queues.fault(ctx.view, ctx.namespace, name):
         return f"{fault.in_words(name)}. {queues.advice(ctx.view, ctx.namespace, name)}"
     if names.label_value_problem(name) or not queues.takes_jobs(ctx.view, ctx.namespace, name):
-        return "whether it takes jobs is not known"
+        return "it is not known whether it takes jobs"
     kind, of_class, exists = "WorkloadPriorityClass", patch.get(WORKLOAD_CLASS), priority.has_workload_class
     if not of_class:
         _, of_class = next(priority.priority_classes(job), ("", ""))
@@ -179,4 +179,4 @@ def _obstacle(job: MPIJob, name: str, ctx: Context, patch: PatchBuilder) -> str:
     if not of_class or (existence := exists(ctx.view, of_class)) is True:
         return ""
     shown = annotations.mention(f"its {kind}", of_class)
-    return f"whether there is {shown} is not known" if existence is UNKNOWN else f"{shown} does not exist"
+    return f"it is not known whether {shown} exists" if existence is UNKNOWN else f"{shown} does not exist"

@@ -127,7 +127,7 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     open_users = all(
         (side.other_than_root or side.role in rejected) and (side.user is None or side.scc) for side in sides.values()
     )
-    chosen = next((f"{side.scc} runs it as user {side.user}" for side in sides.values() if side.scc), "")
+    chosen = next((f"{side.scc} runs the pods as user {side.user}" for side in sides.values() if side.scc), "")
     if of_root and open_users and (keeps_root_out or chosen):
         if starts_sshd or (launcher is not None and _wants_root(launcher.container)):
             yield _for_root_alone(mount_path, launcher, chosen or "this namespace starts nothing as root")
@@ -260,7 +260,7 @@ def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -
 def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
     if launcher.user == 0 and mount_path != OF_ROOT and not _another_user(sshd.text(launcher.container)):
         # If the path is not in root's home, the violation is a warning, because a script may copy the key.
-        message = f'the launcher is root, whose key ssh does not accept from "{mount_path[:100]}"'
+        message = f'the launcher is root, and ssh accepts no key of root from "{mount_path[:100]}"'
         fix = "Set it to exactly /root/.ssh, or run as the user in whose home it is."
         yield Violation(FIELD, message, fix=fix, advisory=normpath(mount_path) != OF_ROOT)
     elif mount_path == OF_ROOT and launcher.fs_group is not None and not launcher.other_than_root:

@@ -289,7 +289,7 @@ class TestProduct:
     def test_invalid_product_is_reported(self, product):
         placed, (note,) = inject(gpu_job(product=product), nodeAffinity="off", tolerations=False)
         assert placed == {}
-        assert note.endswith("has no effect: not the name of a product, or several with commas")
+        assert note.endswith("has no effect: it must be the name of a product, or several names with commas")
 
     def test_product_without_a_gpu_request_is_reported(self):
         job = mpijob(metadata={"annotations": {PRODUCT_ANNOTATION: "H100"}})

@@ -35,9 +35,9 @@ NO_MPIJOBS = CONFIG.replace("kubeflow.org/mpijob", "pod")
 EVERY_JOB = "manageJobsWithoutQueueName: true\n"
 CLUSTER_QUEUE = cluster_queue("gpus")
 NOT_MANAGED = "Kueue does not manage this namespace"
-UNCERTAIN = "whether it takes jobs is not known"
+UNCERTAIN = "it is not known whether it takes jobs"
 STOPPED = "LocalQueue training is stopped (Hold)."
-NOT_KNOWN = "whether Kueue manages this namespace is not known"
+NOT_KNOWN = "it is not known whether Kueue manages this namespace"
 
 
 def queue(name: str = "training", behind: str = "gpus", **fields: Any) -> Json:
@@ -112,7 +112,7 @@ def labelled(name: str, **annotations: str) -> Json:
         pytest.param(mpijob(run_policy=ELSEWHERE), ONE_QUEUE, {}, id="another controller"),
     ],
 )
-def test_job_without_a_certain_or_needed_queue_stays_unchanged_and_gets_no_note(
+def test_job_is_unchanged_if_it_needs_no_queue_or_no_queue_is_certain(
     job: Json, objects: list[Json], settings: dict[str, Any]
 ) -> None:
     assert injected(job, *objects, **settings) == ({}, [])
@@ -263,7 +263,7 @@ def test_missing_priority_class_is_reported(job: Json, manifest: Any, kind: str)
     for objects, reason in (
         ([manifest("p")], ""),
         ([manifest("q")], f'its {kind} "p" does not exist'),
-        ([], f'whether there is its {kind} "p" is not known'),
+        ([], f'it is not known whether its {kind} "p" exists'),
     ):
         added, notes = injected(mpijob(**job), *ONE_QUEUE, *objects)
         assert notes == ([f"not in queue training: {reason}"] if reason else note("training"))

@@ -46,7 +46,7 @@ def test_variables_of_the_user_stay_and_are_not_repeated(env, added):
     assert operations("mpi-env", with_env(env)) == added
 
 
-def test_variable_that_open_mpi_4_rejects_next_to_the_option_x_is_never_injected():
+def test_variable_that_conflicts_with_the_option_x_of_open_mpi_4_is_never_injected():
     assert not any("base_env_list" in name for variables in VARIABLES.values() for name in variables)
 
 

@@ -1,4 +1,4 @@
-"""The rule references checks the objects to which a job's pods refer."""
+"""The rule `references` checks the objects to which a job's pods refer."""
 
 from typing import Any
 

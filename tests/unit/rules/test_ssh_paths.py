@@ -91,11 +91,11 @@ def test_working_or_uncertain_combination_is_accepted(changes: Json) -> None:
         # The user is root.
         (
             both("/root/.ssh/", runAsUser=0),
-            f'{FIELD}: the launcher is root, whose key ssh does not accept from "/root/.ssh/"',
+            f'{FIELD}: the launcher is root, and ssh accepts no key of root from "/root/.ssh/"',
         ),
         (
             both(HOME, runAsUser=0),
-            f'(advice) {FIELD}: the launcher is root, whose key ssh does not accept from "{HOME}"',
+            f'(advice) {FIELD}: the launcher is root, and ssh accepts no key of root from "{HOME}"',
         ),
         (
             job(launcher_pod={"runAsUser": 0, "fsGroup": 1337}),
@@ -402,7 +402,7 @@ def test_key_of_root_is_reported_if_another_user_runs_mpirun(command: list[str])
     ids=["known permissions", "unknown permissions"],
 )
 def test_key_of_root_is_reported_if_the_scc_chooses_the_user(view: Snapshot, scc: str) -> None:
-    fault = f'(advice) {FIELD}: "/root/.ssh" is for root, but {scc} runs it as user 1000680000'
+    fault = f'(advice) {FIELD}: "/root/.ssh" is for root, but {scc} runs the pods as user 1000680000'
     assert found(violations("ssh-paths", SSHD, view=view)) == [fault]
 
 
