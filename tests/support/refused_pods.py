@@ -40,7 +40,7 @@ OF_SYSCTL: Final = "spec.securityContext.sysctls[0].name"
 NO_PAGES: Final = 'spec.volumes[0].emptyDir.medium: no container requests pages for "pages" (the pods never start).'
 IS_ROOT: Final = (
     "securityContext.runAsUser: is 0, but runAsNonRoot is true, so the container never starts. "
-    "Set it to another user, or runAsNonRoot to false."
+    "Set it to 1000, or runAsNonRoot to false."
 )
 
 CASES: Final[Mapping[str, Case]] = {

@@ -29,6 +29,7 @@ EXAMPLES: Final = {
     "devicePath": "/dev/block", "fieldPath": "metadata.name", "image": "<registry>/<name>:<tag>",
     "ip": "192.0.2.1", "kind": "MPIJob", "labels": "{team: nlp}", "maxSkew": "1", "mountPath": "/data",
     "name": "main", "operator": "In", "port": "8080",
+    "fsGroup": "1000", "runAsGroup": "1000", "runAsUser": "1000",
     "priority": "0", "resource": "limits.cpu", "secretName": "data", "seconds": "30", "server": "nfs.example.com",
     "nodeSelector": "{kubernetes.io/arch: amd64}", "tolerations": "[{key: nvidia.com/gpu, operator: Exists}]",
     "env": "[{name: NCCL_DEBUG, value: INFO}]", "volumeMounts": "[{name: data, mountPath: /data}]",

@@ -277,9 +277,8 @@ class NodeAffinity(msgspec.Struct, rename="camel", gc=False):
 
 
 class PodLabels(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """Labels that select pods. Expressions are not read."""
-
     match_labels: dict[str, str] | None = None
+    match_expressions: Sequence[Presence] | None = None
 
 
 class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):

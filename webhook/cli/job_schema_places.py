@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from webhook.api.crd_schema import Shape
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import WORKER, meant_role
-from webhook.api.untyped import mapping, mappings
+from webhook.api.untyped import mapping
 from webhook.cli.job_schema_values import accepts
 from webhook.cli.policy import job_fields
 
@@ -64,11 +64,10 @@ class Places:
         """
         in_container, pod = _CONTAINER.match(path), f"{role}.template.spec"
         container = in_container[0] if in_container else f"{pod}.containers[0]"
-        only = in_container or len(mappings(job_fields.get(self._job, f"{pod}.containers"))) < 2
         for place in _OBJECTS if _ROLE.match(path) else reversed(_OBJECTS):
             where = place.format(role=role, pod=pod, container=container)
             if place in _ONLY.get(key, (place,)) and (home := self._free(key, value, where)) is not None:
-                return home if only or "{container}" not in place else ""
+                return home
         inner = self._shape(path).fields if key not in _ONLY else ()
         homes = [home for name in inner if (home := self._free(key, value, at(path, name, _OBJECT)))]
         return homes[0] if len(homes) == 1 else ""

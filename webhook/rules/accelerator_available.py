@@ -9,9 +9,11 @@ All workers, and the launcher with `runLauncherAsWorker`, must fit on the matchi
 job starts and holds its GPUs for ever. This check is left out if Karpenter, or an admission check of the job's queue,
 may add nodes.
 
+Without nodes only affinity is checked: required pod affinity must not contradict the job's own required anti-affinity,
+and must not select labels that the job has and its pods lack.
+
 Tolerations are not compared if a RuntimeClass may add some, or if the job is queued and Kueue's flavors may add some.
-The setting `toleratedTaints` names taints for which other webhooks add tolerations. Nothing is checked in a cluster
-without nodes.
+The setting `toleratedTaints` names taints for which other webhooks add tolerations.
 
 A violation is a warning, because nodes may change. With `autoscaled: false` a job is rejected if a pod requests more of
 a resource than any node has, or if all nodes together cannot hold the job. The violation stays a warning for a queued
@@ -34,6 +36,7 @@ from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import ResourceNames, RuleSettings
+from webhook.predict import affinity
 from webhook.predict.devices import backed
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.kueue import queues
@@ -81,6 +84,8 @@ class Settings(RuleSettings):
 
 @rule("accelerator-available", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    for field, fault, fix in affinity.contradictions(job):
+        yield Violation(field, fault, fix, advisory=True)
     shapes = node_shapes(ctx.view)
     if not shapes:
         return

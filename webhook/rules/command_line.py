@@ -33,10 +33,14 @@ Some arguments make the program fail. The point-to-point tests of OSU, such as `
 of a worker. Only GROMACS without MPI has `-ntmpi`. `--mca plm slurm` needs Slurm, which no pod has. `plm_rsh_agent`
 with `/etc/mpi/kubexec.sh` needs a file that only v1 of the operator provides.
 
-The program that mpirun starts, or its script, must not be in a volume that only the launcher mounts. A program in a
-ConfigMap must be executable, also if it is the container's command. `sshd -d` ends after one connection. A pod cannot
-run `docker` or `singularity`, and has no variables of Slurm or PBS. If `--epochs 3` is one word of the command, Python,
-deepspeed and torchrun get it as one argument.
+Only ranks have variables such as `OMPI_COMM_WORLD_RANK`: a shell that mpirun starts can use them, the launcher's shell
+cannot. A second container of the launcher must end too, or the job never does.
+
+The program that mpirun starts, or its script, must not be in a volume that only the launcher mounts, or in an
+`emptyDir` of the workers that no init container fills. A program in a ConfigMap must be executable, also if it is the
+container's command. `sshd -d` ends after one connection. A pod cannot run `docker` or `singularity`, and has no
+variables of Slurm or PBS. If `--epochs 3` is one word of the command, Python, deepspeed and torchrun get it as one
+argument.
 
 The job is rejected if the launcher's command is an `mpirun` of Open MPI with a negative number of ranks, or with an
 option and its value in one word. Other faults are warnings, because the image is unknown.
@@ -98,8 +102,13 @@ _BUILT_IN: Final = frozenset(("cd", "export", "source"))
 _POINT_TO_POINT: Final = re.compile(r"osu_(?:latency|bi?bw)(?:_\w+)?")
 _GRID: Final = re.compile(r"--nprow[= ](\d{1,5}) --npcol[= ](\d{1,5})\b")
 _THREADS: Final = re.compile(r"-ntmpi [1-9]\d*")
+# A container with one of these commands never ends.
+_ENDLESS: Final = re.compile(r"(?:tail -[fF] [^\n]*|sleep (?:infinity|inf))\s*\Z")
+# Variables that only ranks have, or only jobs of a batch system.
+_OF_RANKS: Final = re.compile(r"\$[({]?((?:OMPI_COMM_WORLD|PMI|PMIX|PBS|SLURM)_\w+)")
 _SCHEDULERS: Final = ("alps", "lsf", "slurm", "tm")
 _OF_OPERATOR: Final = mpirun.HOSTFILE.removesuffix("hostfile")
+_DISCOVERY: Final = f"{_OF_OPERATOR}discover_hosts.sh"
 _PARAMETER: Final = re.compile(r"--?\w*mca (\w+) (\S+)")
 # MCA parameters that name the program that connects to workers instead of ssh.
 _AGENTS: Final = frozenset(("orte_rsh_agent", "plm_rsh_agent", "plm_ssh_agent"))
@@ -186,6 +195,8 @@ def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
                 yield from _executable((script or argv[0]).lstrip().partition(" ")[0], replica.template, path)
             substituted = _substituted(container, script, role, job, ctx) if "$(" in script else ()
             others = (*_misused(container), *_joined(container, script), *substituted)
+            if role == LAUNCHER and kind == "containers" and index:
+                others = (*others, *_endless(container))
             for field, fault, fix in others if first is None else (first, *others):
                 yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
 
@@ -225,6 +236,13 @@ def _program(container: Container, argv: Sequence[str], script: str, rest: Seque
 def _joined(container: Container, script: str) -> Iterator[_Fault]:
     if "\n" not in script.strip() and (joined := _JOINED.search(script)):
         yield _field(container, joined[0]), "several commands became one", "Write | instead of >, or && between them."
+
+
+def _endless(sidecar: Container) -> Iterator[_Fault]:
+    """A launcher ends only when all of its containers end."""
+    if command := _ENDLESS.search(sshd.text(sidecar)):
+        fix = "Make it an init container with restartPolicy: Always."
+        yield _field(sidecar, command[0]), f"{shortened(command[0], 20)} never ends, nor does the launcher", fix
 
 
 def _misused(container: Container) -> Iterator[_Fault]:
@@ -376,6 +394,9 @@ def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> 
     for parameter in _PARAMETER.finditer(text) if call.options else ():
         if absent := _absent(parameter[1], parameter[2], launcher):
             yield parameter[0].split()[0], f"a pod has no {absent}", f"Remove {parameter[0].partition(' /')[0]}."
+    for word in call.words:
+        if word.startswith(_OF_OPERATOR) and "discover" in word and word != _DISCOVERY:
+            yield word, f"the operator mounts no {shortened(word, 40)}", f"Write {_DISCOVERY}."
     gpus = devices.of_pod(job.worker.template, _GPUS, ctx).exact if job.worker and mpirun.starter(call) else 0
     if gpus and (processes := _PER_NODE.search(text)) and int(processes[2]) > gpus:
         fault = f"{processes[2]} processes for {gpus} GPU{'s' if gpus > 1 else ''} of a worker"
@@ -393,7 +414,12 @@ def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:
         if sides[1] and not sides[0] and worker.containers:
             path = f"{replica_path(WORKER)}.template.spec.containers[0].volumeMounts"
             fault = f"{shortened(program, MAX_SHOWN_WORDS_CHARACTERS)} is mounted only in the launcher"
-            yield Violation(path, fault, "Mount it here too.", advisory=True)
+            fix = "Mount it here too." if sides[1].empty_dir is None else "Mount a PersistentVolumeClaim in both."
+            yield Violation(path, fault, fix, advisory=True)
+        elif sides[0] and sides[0].empty_dir is not None and not worker.init_containers:
+            fault = f"{shortened(program, MAX_SHOWN_WORDS_CHARACTERS)} is in an empty volume"
+            fix = "Use a PersistentVolumeClaim, or an init container that fetches the files."
+            yield Violation(f"{replica_path(WORKER)}.template.spec.volumes", fault, fix, advisory=True)
         if program == call.started:
             yield from _executable(program, worker, replica_path(WORKER))
 
@@ -458,6 +484,12 @@ def _unreplaced(
     `fixes` maps the values of options for ranks and hosts to their fixes. In a script only these values are checked.
     Words after a shell that mpirun starts are not checked.
     """
+    inner = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in shell.SHELLS), None)
+    for word in call.words[:inner]:
+        if (rank := _OF_RANKS.search(word)) and rank[1] not in named and word not in fixes:
+            holder = "no pod has" if rank[1].startswith(("PBS", "SLURM")) else "only ranks have"
+            yield word, f"{holder} {rank[1]}", "Run the program by bash -c, and write $OMPI_COMM_WORLD_RANK in it."
+            return
     if not call.without_shell:
         variables = shell.Variables("\n".join(launcher.argv), dict.fromkeys(named), complete=not launcher.env_from)
         for reference in filter(None, map(shell.VARIABLE.fullmatch, fixes)):
@@ -465,7 +497,6 @@ def _unreplaced(
             if variables.is_unset(name) and not (reference[2] or name.isdigit()):
                 yield reference[0], f"nothing in the job sets {shortened(name, 30)}", fixes[reference[0]]
         return
-    inner = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in shell.SHELLS), None)
     options = call.words.index(call.started) if call.started else len(call.words)
     interprets = not _INTERPRETERS.isdisjoint(word.rpartition("/")[2] for word in call.words[options:inner])
     for index, word in enumerate(call.words[:inner]):

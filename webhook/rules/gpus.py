@@ -11,7 +11,8 @@ adds to this launcher is a warning too.
 
 `NVIDIA_VISIBLE_DEVICES` in a container without accelerators is a warning: with the defaults of NVIDIA's container
 toolkit, the container gets GPUs of the node without a request, quota or queue. With `refuseVisibleDevices` or `max: 0`
-the variable is rejected. Exceptions: the service does not see variables of images and of `envFrom`, and it ignores
+the variable is rejected. The values `none`, `void` and empty text hide the GPUs that a container requests, which is a
+warning too. Exceptions: the service does not see variables of images and of `envFrom`, and it ignores
 mounts under `/var/run/nvidia-container-devices`. The toolkit's setting
 `accept-nvidia-visible-devices-envvar-when-unprivileged = false` prevents this access on the nodes.
 
@@ -329,21 +330,22 @@ def _visible(
     """
     first = template.containers[0]
     for kind, index, container in template.each_container:
-        variables = [
-            variable
-            for variable in container.env or ()
-            if variable.name == VISIBLE_DEVICES and (variable.value_from or variable.value not in NO_DEVICES)
-        ]
+        variables = [variable for variable in container.env or () if variable.name == VISIBLE_DEVICES]
         if not variables or (container is first and overwritten):
             continue
+        where, count = (
+            f"{path}.spec.{kind}[{index}].env[{VISIBLE_DEVICES}]",
+            accelerators(container, settings.resources),
+        )
         claims = pod.by_claim and settings.max > 0 and container.resources and container.resources.claims
-        if not settings.refuse_visible_devices and (claims or accelerators(container, settings.resources)):
-            continue
-        for _ in variables:
-            where, fault = f"{path}.spec.{kind}[{index}].env[{VISIBLE_DEVICES}]", "gives GPUs without a request"
-            fix, advisory = "Remove it, or request GPUs in resources.limits.", settings.max > 0
-            advisory = advisory and not settings.refuse_visible_devices
-            yield Violation(where, fault, fix, CauseReason.FORBIDDEN, advisory=advisory)
+        for variable in variables:
+            if not variable.value_from and variable.value in NO_DEVICES:
+                if count:
+                    yield Violation(where, "hides the GPUs that are requested", "Remove it.", advisory=True)
+            elif settings.refuse_visible_devices or not (claims or count):
+                fault, fix = "gives GPUs without a request", "Remove it, or request GPUs in resources.limits."
+                advisory = settings.max > 0 and not settings.refuse_visible_devices
+                yield Violation(where, fault, fix, CauseReason.FORBIDDEN, advisory=advisory)
 
 
 def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Violation]:

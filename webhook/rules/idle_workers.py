@@ -9,8 +9,9 @@ mpirun connects to workers only by ssh. It cannot use a worker that runs `sleep 
 worker that ends after it has installed or started sshd.
 
 The ranks on different workers do not find each other if the address of the first rank (`MASTER_ADDR`, `--master-addr`
-or `--rdzv-endpoint`) is localhost, a pod's name without the name of the Service, or `$(hostname)`, which a shell of the
-launcher replaces by the launcher's name. A pod with `dnsPolicy: Default` cannot resolve the names of workers.
+or `--rdzv-endpoint`) is localhost, the launcher, a name such as `train-0` that no worker has, or `$(hostname)`, which a
+shell of the launcher replaces by the launcher's name. A pod with `dnsPolicy: Default` cannot resolve the names of
+workers.
 
 A violation is a warning, because a program may start processes on the workers in other ways. Nothing is reported if the
 command is a file of the image, or if it mentions ssh, hosts or another program that starts ranks.
@@ -55,8 +56,8 @@ _ADDRESS: Final = re.compile(
     r"(?:MASTER_ADDR=|--master[_-]addr[= ]|--rdzv[_-]endpoint[= ])"
     r'"?(\$\(hostname[^()]*\)|`hostname[^`]*`|\$\{?HOSTNAME\b\}?|[\w.-]*)'
 )
-# A host name that the workers do not resolve, or resolve to themselves.
-_OF_ONE_WORKER: Final = re.compile(r"localhost|127\.0\.0\.1|[\w-]+-(?:worker-\d+|launcher)")
+# A host that each worker takes for itself, or that has the name of a pod but is no worker of the job.
+_NOT_RANK_0: Final = re.compile(r"localhost|127\.0\.0\.1|[\w-]+-(?:\d+|launcher)")
 _DEEPSPEED_HOSTFILE: Final = re.compile(r"(?<!\S)(?:-H|--hostfile)[ =](\S+)")
 _SERVICE: Final = re.compile(r"(?:\bservice\s+|/init\.d/)sshd?\s+(?:re)?start\s*\Z")
 _EMPTY: Final = '""'
@@ -159,9 +160,10 @@ def _address(launcher: Container, job: MPIJob) -> Iterator[tuple[str, str]]:
     by_shell = [address for address in given if address[:1] in {"$", "`"}]
     if by_shell and job.spec.run_launcher_as_worker:  # the launcher has the first rank
         return
-    if given and all(address in by_shell or _OF_ONE_WORKER.fullmatch(address) for address in given):
-        name = job.metadata.name or "<job>"
-        fault = f"no other worker finds {given[0][:30]}"
+    name = job.metadata.name or "<job>"
+    unknown = [address for address in given if not address.startswith(f"{name}-worker-")]  # workers find these names
+    if unknown and all(address in by_shell or _NOT_RANK_0.fullmatch(address) for address in unknown):
+        fault = f"no other worker finds {unknown[0][:30]}"
         if by_shell:
             fault = f"{by_shell[0][:15]} is not the host of rank 0"
         yield fault, f"Write {name}-worker-0.{name}."

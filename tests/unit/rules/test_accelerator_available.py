@@ -426,3 +426,55 @@ def test_resource_of_a_device_class_is_accepted() -> None:
 def test_name_without_a_domain_in_ignored_resources_is_rejected() -> None:
     with pytest.raises(ValidationError, match=r'"gpu" is not a resource name such as nvidia\.com/gpu'):
         REGISTRY[RULE].settings.model_validate({"ignoredResources": ["gpu"]})
+
+
+OWN = {"training.kubeflow.org/job-name": "train"}
+WORKERS_OF_JOB = OWN | {"training.kubeflow.org/job-role": "worker"}
+HOST = "kubernetes.io/hostname"
+LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template.spec"
+
+
+def pods_by(kind: str, labels: Json, key: str = HOST, **term: Any) -> Json:
+    terms = [{"labelSelector": {"matchLabels": labels}, "topologyKey": key, **term}]
+    return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+APART = pods_by("podAntiAffinity", OWN)
+
+
+@pytest.mark.parametrize(
+    ("changes", "faults"),
+    [
+        (
+            {f"{SPEC}.affinity": APART, "Launcher.template.spec.affinity": pods_by("podAffinity", WORKERS_OF_JOB)},
+            [
+                f"spec.mpiReplicaSpecs[Launcher].template.spec.affinity.podAffinity: requires the {HOST} that a podAntiAffinity forbids"
+            ],
+        ),
+        (
+            {f"{SPEC}.affinity": pods_by("podAffinity", WORKERS_OF_JOB) | APART},
+            [f"{POD}.affinity.podAffinity: requires the {HOST} that a podAntiAffinity forbids"],
+        ),
+        (
+            {f"{SPEC}.affinity": APART, f"{SPEC}.nodeSelector": {HOST: "n1"}},
+            [f"{POD}.affinity.podAntiAffinity: allows one worker for each {HOST}, and nodeSelector allows one {HOST}"],
+        ),
+        (
+            {f"{SPEC}.affinity": pods_by("podAffinity", {"app": "x"}), "metadata.labels": {"app": "x"}},
+            [f"{POD}.affinity.podAffinity: selects a label that only the job has"],
+        ),
+        ({f"{SPEC}.affinity": APART}, []),
+        ({f"{SPEC}.affinity": APART, f"{SPEC}.nodeSelector": {ZONE: "a"}}, []),
+        ({f"{SPEC}.affinity": pods_by("podAffinity", WORKERS_OF_JOB, ZONE) | APART}, []),
+        ({f"{SPEC}.affinity": pods_by("podAffinity", {"app": "of another job"})}, []),
+        (
+            {
+                f"{SPEC}.affinity": pods_by("podAntiAffinity", OWN, namespaceSelector={}),
+                f"{SPEC}.nodeSelector": {HOST: "n1"},
+            },
+            [],
+        ),
+    ],
+)
+def test_affinity_that_no_cluster_satisfies_is_reported(changes: Json, faults: list[str]) -> None:
+    assert found(violations(RULE, changes)) == [f"(advice) {fault}" for fault in faults]

@@ -535,6 +535,17 @@ ONLY_HERE = f"(advice) {WORKER_POD}.containers[0].volumeMounts: /v/{{}} is mount
         ("mpirun -np 4 python /v/t.py", of_volume("Launcher", **CLAIM), [ONLY_HERE.format("t.py")]),
         ("mpirun -np 4 python t.py /v/data", of_volume("Launcher", **CLAIM), []),
         ("mpirun -np 4 python /v/t.py", of_volume("Worker", **CLAIM), []),
+        ("mpirun -np 4 python /v/t.py", of_volume("Launcher", emptyDir={}), [ONLY_HERE.format("t.py")]),
+        (
+            "mpirun -np 4 python /v/t.py",
+            of_volume("Launcher", "Worker", emptyDir={}),
+            [f"(advice) {WORKER_POD}.volumes: /v/t.py is in an empty volume"],
+        ),
+        (
+            "mpirun -np 4 python /v/t.py",
+            of_volume("Worker", emptyDir={}) | {"Worker.template.spec.initContainers": [{"name": "clone"}]},
+            [],
+        ),
     ],
 )
 def test_program_in_a_volume_that_workers_cannot_execute_is_reported(
@@ -839,3 +850,45 @@ def test_processes_are_not_compared_with_accelerators_of_several_cores() -> None
     devices = {f"{WORKER}.resources": {"limits": {"aws.amazon.com/neuron": 4}}}
     command = ["mpirun", "-np", "2", "torchrun", "--nproc_per_node=8", "t.py"]
     assert violations(ID, {f"{LAUNCHER}.command": command} | devices) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [
+        (
+            ["mpirun", "-np", "4", "torchrun", "--node_rank=$OMPI_COMM_WORLD_RANK"],
+            "only ranks have OMPI_COMM_WORLD_RANK",
+        ),
+        (["mpirun", "-np", "4", "t", "$(OMPI_COMM_WORLD_RANK)"], "only ranks have OMPI_COMM_WORLD_RANK"),
+        (["bash", "-c", "mpirun -np 4 t --rank ${PMI_RANK}"], "only ranks have PMI_RANK"),
+        (["bash", "-c", "mpirun -np 4 t --rank $SLURM_PROCID"], "no pod has SLURM_PROCID"),
+        (["mpirun", "-np", "4", "bash", "-c", "t $OMPI_COMM_WORLD_RANK"], ""),
+        (["bash", "-c", "mpirun -np 4 bash -c 't $OMPI_COMM_WORLD_RANK'"], ""),
+        (["horovodrun", "-np", "4", "--host-discovery-script", "/etc/mpi/discover_hosts.sh", "t"], ""),
+        (
+            ["horovodrun", "-np", "4", "--host-discovery-script", "/etc/mpi/discover-hosts.sh", "t"],
+            "the operator mounts no /etc/mpi/discover-hosts.sh",
+        ),
+    ],
+)
+def test_variable_or_script_that_the_launcher_lacks_is_reported(command: list[str], fault: str) -> None:
+    expected = [f"(advice) {WHERE}.command: {fault}"] if fault else []
+    assert found(check(command)) == expected
+
+
+@pytest.mark.parametrize(
+    ("role", "command", "endless"),
+    [
+        ("Launcher", ["sh", "-c", "tail -F /out/log"], True),
+        ("Launcher", ["sleep", "infinity"], True),
+        ("Launcher", ["sh", "-c", "sleep infinity & wait-for-mpirun"], False),
+        ("Worker", ["sleep", "infinity"], False),
+    ],
+)
+def test_container_that_keeps_the_launcher_from_ending_is_reported(
+    role: str, command: list[str], endless: bool
+) -> None:
+    containers = f"{role}.template.spec.containers"
+    first = changed()["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0]
+    faults = found(violations(ID, {containers: [first, {"name": "log", "command": command}]}))
+    assert [fault.rpartition(" never ends")[1] for fault in faults] == ([" never ends"] if endless else [])

@@ -332,7 +332,7 @@ class TestVisibleDevices:
     @pytest.mark.parametrize(
         "changes",
         [
-            *({"Worker.template.spec.containers": [visible(value)]} for value in ("none", "void", "")),
+            *({"Worker.template.spec.containers": [visible(value, resources={})]} for value in ("none", "void", "")),
             {"Launcher.template.spec.containers": [visible()]},  # the operator sets an empty value
         ],
     )

@@ -92,6 +92,11 @@ TORCHRUN = "torchrun runs on the launcher alone"
             "Write train-worker-0.train.",
         ),
         (
+            "mpirun -np 2 torchrun --nnodes=2 --master_addr=train-0 t.py",
+            "no other worker finds train-0",
+            "Write train-worker-0.train.",
+        ),
+        (
             script("mpirun -np 2 torchrun --nnodes 2 --rdzv_endpoint=$(hostname -f):29500 t.py"),
             "$(hostname -f) is not the host of rank 0",
             "Write train-worker-0.train.",
@@ -125,6 +130,7 @@ def test_launcher_that_starts_no_ranks_on_workers_is_reported(command: Any, mess
         launcher("deepspeed t.py", volumeMounts=[{"name": "hosts", "mountPath": "/job"}]),
         launcher("mpirun -np 2 torchrun t.py"),
         launcher("mpirun -np 2 -x MASTER_ADDR=pi-worker-0.pi python t.py"),
+        launcher("mpirun -np 2 -x MASTER_ADDR=train-worker-0 python t.py"),  # a search domain of the workers has it
         launcher(
             script("export MASTER_ADDR=$(head -1 /etc/mpi/hostfile); mpirun -np 2 -x MASTER_ADDR python t.py"),
             env=[{"name": "MASTER_ADDR", "value": "localhost"}],

@@ -384,5 +384,5 @@ def check_users(template: model.Template, spec: model.PodSpec, path: str, faults
             faults.add(f"{non_root_at}.securityContext.runAsNonRoot", fault, fix)
         elif non_root and user == 0:
             fault = "is 0, but runAsNonRoot is true, so the container never starts"
-            fix = "Set it to another user, or runAsNonRoot to false."
+            fix = "Set it to 1000, or runAsNonRoot to false."
             faults.add(f"{user_at}.securityContext.runAsUser", fault, fix)

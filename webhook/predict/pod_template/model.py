@@ -66,7 +66,7 @@ class LocalName(msgspec.Struct, gc=False):
     name: str | None = None
 
 
-class Requirement(msgspec.Struct, gc=False):
+class Requirement(pod.Presence, gc=False):
     key: NonEmpty
     operator: SelectorOperator
     values: list[str] | None = None

@@ -1,0 +1,53 @@
+"""Required pod affinity and anti-affinity that no cluster can satisfy.
+
+Only terms for pods of the job's namespace, with labels and without expressions, are read.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from webhook.api.mpijob import WORKER, MPIJob
+from webhook.api.pod import PodAffinity, PodAffinityTerm
+
+_LABELS = "training.kubeflow.org/"
+
+
+def contradictions(job: MPIJob) -> Iterator[tuple[str, str, str]]:
+    """(field, fault, fix) for each role."""
+    labels = {
+        role: replica.template.labels
+        | {f"{_LABELS}job-name": job.metadata.name or "", f"{_LABELS}job-role": role.lower()}
+        for role, _, replica in job.replicas()
+    }
+    apart = {
+        (role, other): {term.topology_key for term in _required(job, role, anti=True) if _selects(term, labels[other])}
+        for role in labels
+        for other in labels
+    }
+    for role, path, replica in job.replicas():
+        field = f"{path}.template.spec.affinity"
+        for term in _required(job, role):
+            others = [other for other in labels if _selects(term, labels[other])]
+            if not others and _selects(term, job.labels):
+                yield f"{field}.podAffinity", "selects a label that only the job has", "Give it to the pods too."
+            if any(term.topology_key in apart[role, other] | apart[other, role] for other in others):
+                fault = f"requires the {term.topology_key} that a podAntiAffinity forbids"
+                yield f"{field}.podAffinity", fault, "Remove one of the two."
+        for key in apart[role, role] & replica.template.node_selector.keys() if role == WORKER else ():
+            if job.workers > 1:
+                fault = f"allows one worker for each {key}, and nodeSelector allows one {key}"
+                yield f"{field}.podAntiAffinity", fault, "Remove the nodeSelector."
+
+
+def _required(job: MPIJob, role: str, *, anti: bool = False) -> list[PodAffinityTerm]:
+    replica = job.launcher if role != WORKER else job.worker
+    affinity = replica.template.spec.affinity if replica and replica.template.spec else None
+    chosen = (affinity.pod_anti_affinity if anti else affinity.pod_affinity) if affinity else None
+    terms = (chosen or PodAffinity()).required_during_scheduling_ignored_during_execution or ()
+    return [term for term in terms if not term.namespaces and term.namespace_selector is None]
+
+
+def _selects(term: PodAffinityTerm, labels: Mapping[str, str]) -> bool:
+    selector = term.label_selector
+    if selector is None or not selector.match_labels or selector.match_expressions:
+        return False
+    return selector.match_labels.items() <= labels.items()
