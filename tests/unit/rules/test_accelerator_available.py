@@ -447,9 +447,7 @@ APART = pods_by("podAntiAffinity", OWN)
     [
         (
             {f"{SPEC}.affinity": APART, "Launcher.template.spec.affinity": pods_by("podAffinity", WORKERS_OF_JOB)},
-            [
-                f"spec.mpiReplicaSpecs[Launcher].template.spec.affinity.podAffinity: requires the {HOST} that a podAntiAffinity forbids"
-            ],
+            [f"{LAUNCHER}.affinity.podAffinity: requires the {HOST} that a podAntiAffinity forbids"],
         ),
         (
             {f"{SPEC}.affinity": pods_by("podAffinity", WORKERS_OF_JOB) | APART},
