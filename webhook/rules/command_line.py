@@ -425,7 +425,12 @@ def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:
 
 
 def _executable(program: str, template: PodTemplate, path: str) -> Iterator[Violation]:
-    volume = _volume_of(program, template)
+    volume, (folder, _, file) = _volume_of(program, template), program.rpartition("/")
+    mounts = [mount.mount_path or "" for pod in template.containers[:1] for mount in pod.volume_mounts or ()]
+    near = [mount for mount in mounts if folder and mount.rstrip("/s").lower() == folder.rstrip("s").lower()]
+    if volume is None and near:
+        fault, fix = f"no volume is mounted at {folder}", f"Write {near[0].rstrip('/')}/{file}."
+        yield Violation(f"{path}.template.spec.containers[0]", fault, fix, advisory=True)
     source = volume.config_map if volume else None
     mode = source.default_mode if source and not source.items else 0o777
     if mode is None or (isinstance(mode, int) and not mode & 0o111):

@@ -892,3 +892,10 @@ def test_container_that_keeps_the_launcher_from_ending_is_reported(
     first = changed()["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0]
     faults = found(violations(ID, {containers: [first, {"name": "log", "command": command}]}))
     assert [fault.rpartition(" never ends")[1] for fault in faults] == ([" never ends"] if endless else [])
+
+
+@pytest.mark.parametrize(("program", "reported"), [("/vs/run.sh", True), ("/V/run.sh", True), ("/opt/run.sh", False)])
+def test_program_next_to_a_mount_with_a_similar_name_is_reported(program: str, reported: bool) -> None:
+    faults = found(violations(ID, of_volume("Launcher", **CLAIM) | {f"{LAUNCHER}.command": [program]}))
+    folder = program.removesuffix("/run.sh")
+    assert faults == ([f"(advice) {WHERE}: no volume is mounted at {folder}"] if reported else [])
