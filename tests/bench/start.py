@@ -33,7 +33,7 @@ class Commands:
     def check(self) -> float:
         """The time of `check` for one file, from start to exit."""
         began = time.perf_counter()
-        with self._started("check", str(EXAMPLES / "horovod-gpu.yaml")) as process:
+        with self._started([], "check", str(EXAMPLES / "horovod-gpu.yaml")) as process:
             if process.wait():
                 raise ControlPlaneError(f"`check` ended with {process.returncode}: {self._log.read_text()[-2000:]}")
         return time.perf_counter() - began
@@ -43,7 +43,7 @@ class Commands:
         ops = f"127.0.0.1:{free_port()}"
         addresses = ("--listen", "127.0.0.1:0", "--ops-listen", ops, "--ssh-keys-ready", "0", "--drain-seconds", "0")
         began = time.perf_counter()
-        with self._started("serve", "--kubeconfig", str(small), *addresses) as process:
+        with self._started(guarded([]), "serve", "--kubeconfig", str(small), *addresses) as process:
             try:
                 wait_for("the service", lambda: responds(f"http://{ops}/readyz"), timeout=60, every=0.005)
                 return time.perf_counter() - began
@@ -54,11 +54,11 @@ class Commands:
     def _log(self) -> Path:
         return self.folder / "log"
 
-    def _started(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def _started(self, wrapper: list[str], *arguments: str) -> subprocess.Popen[bytes]:
         # Compiled modules are stored, as in the image.
         own = {"PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": str(self.folder / "compiled")}
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        command = guarded([str(self.python), "-P", "-m", "webhook", *arguments])
+        command = [*wrapper, str(self.python), "-P", "-m", "webhook", *arguments]
         with self._log.open("wb") as log:
             return subprocess.Popen(command, env=kept | own, stdout=log, stderr=log)
 

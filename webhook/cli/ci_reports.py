@@ -12,7 +12,6 @@ from itertools import groupby
 from os import fsencode
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
-from xml.etree import ElementTree as ET
 
 from webhook import PROGRAM, __version__
 from webhook.cli.files import STDIN_TITLE
@@ -81,6 +80,8 @@ def in_form(form: str, results: Sequence[Checked], name: str, rules: Mapping[str
 
 def junit(results: Iterable[Checked], name: str) -> str:
     """A testsuite for each file, with a testcase for each result. JUnit has no warnings: they are written as output."""
+    from xml.etree import ElementTree as ET
+
     everything = list(results)
     top = ET.Element("testsuites", {"name": name, **_counts(everything)})
     for file, group in groupby(everything, key=lambda result: result.file):
