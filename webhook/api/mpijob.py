@@ -152,12 +152,12 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
     def managed_here(self) -> bool:
         return is_managed_here(self.run_policy.managed_by)
 
-    @property
+    @cached_property
     def launcher(self) -> ReplicaSpec | None:
         specs = self.spec.mpi_replica_specs
         return specs.get(LAUNCHER) if specs else None
 
-    @property
+    @cached_property
     def worker(self) -> ReplicaSpec | None:
         specs = self.spec.mpi_replica_specs
         return specs.get(WORKER) if specs else None
@@ -208,6 +208,7 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
             return None
         return next((key for key in specs if meant_role(key) == role), None)
 
+    @cached_property
     def replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
         """(role, path, spec), the Launcher first. A missing role is left out."""
         roles = ((LAUNCHER, self.launcher), (WORKER, self.worker))
@@ -216,7 +217,7 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
     def computing(self) -> list[tuple[str, str, ReplicaSpec]]:
         """The replicas whose pods run ranks: the Worker, and with `runLauncherAsWorker` the Launcher."""
         computing = {WORKER, LAUNCHER} if self.spec.run_launcher_as_worker else {WORKER}
-        return [replica for replica in self.replicas() if replica[0] in computing]
+        return [replica for replica in self.replicas if replica[0] in computing]
 
 
 def is_managed_here(managed_by: str | None) -> bool:

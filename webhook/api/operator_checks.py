@@ -25,7 +25,7 @@ def is_rejected(job: MPIJob) -> bool:
     return (
         names.dns_1035_label_problem(last_worker) is not None
         or job.launcher is None
-        or any(_bad(role, replica) for role, _, replica in job.replicas())
+        or any(_bad(role, replica) for role, _, replica in job.replicas)
         or spec.slots_per_worker is None
         or min(spec.slots_per_worker, *(count for count in counts if count is not None), 0) < 0
         or policy.clean_pod_policy not in CLEAN_POD_POLICIES

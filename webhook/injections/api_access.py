@@ -21,7 +21,7 @@ FORMS: Final = in_templates("spec", "automountServiceAccountToken", holds=equal(
 @injection("api-access", InjectionSettings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     roles = []
-    for role, _, replica in job.replicas():
+    for role, _, replica in job.replicas:
         pod = replica.template.spec
         # A template without a spec gets none, because a spec without containers is invalid.
         if pod is None or pod.service_account_name or pod.service_account:

@@ -138,7 +138,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     nodes = all_nodes(ctx.view)
     products = _products(job)
     done = _Done()
-    for role, _, replica in job.replicas():
+    for role, _, replica in job.replicas:
         if replica.template.spec is None:
             continue
         spec = (*template_path(role), "spec")

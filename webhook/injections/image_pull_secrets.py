@@ -32,7 +32,7 @@ FORMS: Final = in_templates("spec", "imagePullSecrets", ITEM, holds=with_fields(
 @injection("image-pull-secrets", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     added: dict[str, None] = {}
-    for role, _, replica in job.replicas() if settings.secrets else ():
+    for role, _, replica in job.replicas if settings.secrets else ():
         if replica.template.spec is None:
             continue
         path = (*template_path(role), "spec", "imagePullSecrets")

@@ -37,7 +37,7 @@ FORMS: Final = (
 @injection("istio", InjectionSettings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     with_sidecar, added = [], []
-    for role, _, replica in job.replicas():
+    for role, _, replica in job.replicas:
         if requests_sidecar(job, replica.template):
             with_sidecar.append(role)
             continue

@@ -55,7 +55,7 @@ FORMS: Final = (
 @injection("labels", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     added = patch.add_entries(("metadata", "labels"), {JOB_TYPE: "mpijob", **settings.job})
-    for role, _, _ in job.replicas() if settings.pods else ():
+    for role, _, _ in job.replicas if settings.pods else ():
         path = (*template_path(role), "metadata", "labels")
         added |= patch.add_entries(path, settings.pods)
     if added:

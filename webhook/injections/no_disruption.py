@@ -49,7 +49,7 @@ FORMS: Final = tuple(
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     added = [
         role
-        for role, _, replica in job.replicas()
+        for role, _, replica in job.replicas
         if replica.template.containers
         and patch.add_entries((*template_path(role), "metadata", "annotations"), ANNOTATIONS)
     ]

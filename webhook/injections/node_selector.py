@@ -33,7 +33,7 @@ FORMS: Final = in_templates("spec", "nodeSelector", ITEM, holds=a_text, when=Com
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     added: dict[str, str] = {}
     conflicting: dict[str, str] = {}
-    for role, _, replica in job.replicas() if settings.labels else ():
+    for role, _, replica in job.replicas if settings.labels else ():
         template = replica.template
         if template.spec is None:
             continue

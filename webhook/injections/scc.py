@@ -40,7 +40,7 @@ FORMS: Final = (
 
 @injection("scc", InjectionSettings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    for role, _, _ in job.replicas():
+    for role, _, _ in job.replicas:
         path = template_path(role)
         try:
             template = convert(patch.get(path) or {})

@@ -73,7 +73,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
             return
         enforced = LevelVersion(Level.RESTRICTED, Version(ctx.admitted.restricted_since))
     added = {}
-    for role, _, _ in job.replicas():
+    for role, _, _ in job.replicas:
         template_at: Path = template_path(role)
         try:
             template = convert(patch.get(template_at) or {})

@@ -82,7 +82,7 @@ FORMS: Final = (
 
 @injection("shared-memory", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    for role, _, replica in job.replicas():
+    for role, _, replica in job.replicas:
         chosen = _containers(replica.template, settings.resources)
         if not chosen:
             continue

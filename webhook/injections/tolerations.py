@@ -86,7 +86,7 @@ FORMS: Final = in_templates("spec", "tolerations", ITEM, holds=_is_of_a_policy, 
 @injection("tolerations", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     added: dict[str, None] = {}
-    for role, _, replica in job.replicas() if settings.tolerations else ():
+    for role, _, replica in job.replicas if settings.tolerations else ():
         if replica.template.spec is None:
             continue
         path = (*template_path(role), "spec", "tolerations")

@@ -146,7 +146,7 @@ FORMS: Final = (
 
 @injection("topology", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    templates = [replica.template for _, _, replica in job.replicas()]
+    templates = [replica.template for _, _, replica in job.replicas]
     if other := _copied_from(job):
         shown = annotations.quoted(other)
         yield Caution(f"podAffinity draws the workers to job {shown}. Remove it if this job is a copy.")

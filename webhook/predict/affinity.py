@@ -16,14 +16,14 @@ def contradictions(job: MPIJob) -> Iterator[tuple[str, str, str]]:
     labels = {
         role: replica.template.labels
         | {f"{_LABELS}job-name": job.metadata.name or "", f"{_LABELS}job-role": role.lower()}
-        for role, _, replica in job.replicas()
+        for role, _, replica in job.replicas
     }
     apart = {
         (role, other): {term.topology_key for term in _required(job, role, anti=True) if _selects(term, labels[other])}
         for role in labels
         for other in labels
     }
-    for role, path, replica in job.replicas():
+    for role, path, replica in job.replicas:
         field = f"{path}.template.spec.affinity"
         for term in _required(job, role):
             others = [other for other in labels if _selects(term, labels[other])]

@@ -107,7 +107,7 @@ def _job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())
     result = []
-    for role, path, replica in job.replicas():
+    for role, path, replica in job.replicas:
         count = 1 if role == LAUNCHER else job.workers
         if not count:
             continue

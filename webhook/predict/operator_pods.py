@@ -28,7 +28,7 @@ def of_job(document: Mapping[str, Any], name: str) -> dict[str, dict[str, Any]]:
     job = mpijob.apply_operator_defaults(mpijob.decode(msgspec.json.encode(document)))
     if not job.managed_here:
         return {}
-    return {role: _pod(role, replica, job, document, name) for role, _, replica in job.replicas() if replica.replicas}
+    return {role: _pod(role, replica, job, document, name) for role, _, replica in job.replicas if replica.replicas}
 
 
 def _pod(role: str, replica: ReplicaSpec, job: MPIJob, document: Mapping[str, Any], name: str) -> dict[str, Any]:

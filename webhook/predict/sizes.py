@@ -154,7 +154,7 @@ class Sizes(msgspec.Struct, frozen=True):
 
 def _sizes(job: MPIJob, ctx: Context) -> Sizes:
     names, totals = ctx.admitted.accelerators, {LAUNCHER: 0, WORKER: 0}
-    for role, _, replica in job.replicas():
+    for role, _, replica in job.replicas:
         totals[role] = of_each(replica, names, ctx)
     policy = job.run_policy.scheduling_policy
     return Sizes(

@@ -64,7 +64,7 @@ def min_resources(job: MPIJob, ctx: Context, size: Size | None = None) -> Amount
     policy = job.run_policy.scheduling_policy
     if policy is not None and policy.min_resources is not None:
         return pod_resources.read_amounts(policy.min_resources)
-    counts = {role: 1 if role == LAUNCHER else job.workers for role, _, _ in job.replicas()}
+    counts = {role: 1 if role == LAUNCHER else job.workers for role, _, _ in job.replicas}
     if size is not None and WORKER in counts:
         counts[WORKER] = size.workers
     if policy is not None and policy.min_available is not None and sum(counts.values()) > policy.min_available:
@@ -73,7 +73,7 @@ def min_resources(job: MPIJob, ctx: Context, size: Size | None = None) -> Amount
             return {}
         counts[last] = policy.min_available - 1
     total: dict[str, Quantity] = {}
-    for role, _, replica in job.replicas():
+    for role, _, replica in job.replicas:
         for name, amount in _requests(role, replica, job, ctx, size).items():
             total[name] = Quantity(total.get(name, 0) + amount * counts[role])
     return total
@@ -81,7 +81,7 @@ def min_resources(job: MPIJob, ctx: Context, size: Size | None = None) -> Amount
 
 def _left_out_first(job: MPIJob, view: ClusterView) -> str | Unknown:
     """The role with the lower priority. The operator first leaves out the pods of this role (`calPGMinResource`)."""
-    ranks = {role: _rank(replica, view) for role, _, replica in job.replicas()}
+    ranks = {role: _rank(replica, view) for role, _, replica in job.replicas}
     launcher, worker = ranks.get(LAUNCHER), ranks.get(WORKER)
     if launcher is None or worker is None or UNKNOWN in {launcher, worker}:
         return UNKNOWN

@@ -24,7 +24,7 @@ class Settings(WarningRuleSettings):
 
 @rule("api-access", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    for _, path, replica in job.replicas():
+    for _, path, replica in job.replicas:
         pod = replica.template.spec
         if pod is None or pod.service_account_name or pod.service_account:
             continue

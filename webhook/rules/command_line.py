@@ -181,7 +181,7 @@ def _mpi_of(container: Container) -> str:
 
 
 def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    for role, path, replica in job.replicas():
+    for role, path, replica in job.replicas:
         if replica.template.spec is None or replica.template.spec.for_windows:
             continue
         for kind, index, container in replica.template.each_container:

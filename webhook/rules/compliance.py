@@ -77,7 +77,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if not _regulated(job, settings.markers):
         return
     yield from _annotations("metadata", job.annotations, settings.job_annotations)
-    for _, path, replica in job.replicas():
+    for _, path, replica in job.replicas:
         template = replica.template
         yield from _annotations(f"{path}.template.metadata", template.annotations, settings.pod_annotations)
         yield from _nodes(f"{path}.template.spec", template, settings.node_labels)
@@ -90,7 +90,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def _regulated(job: MPIJob, markers: Mapping[str, str]) -> bool:
     places = [job.labels, job.annotations]
-    for _, _, replica in job.replicas():
+    for _, _, replica in job.replicas:
         places += [replica.template.labels, replica.template.annotations]
     return not markers or any(
         key in place and place[key].casefold() == value.casefold() for key, value in markers.items() for place in places

@@ -81,7 +81,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 def _is_unread(job: MPIJob, settings: Settings, ctx: Context) -> bool:
     if settings.scheduler:
         return False
-    named = (replica.template.spec and replica.template.spec.scheduler_name for _, _, replica in job.replicas())
+    named = (replica.template.spec and replica.template.spec.scheduler_name for _, _, replica in job.replicas)
     if not {*named} <= {None, "", DEFAULT_SCHEDULER}:
         return False
     return ctx.view.not_served(VOLCANO_QUEUES) and ctx.view.not_served(COSCHEDULING_GROUPS)
@@ -153,7 +153,7 @@ def _queues(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation
 
 def _pod_groups(job: MPIJob, settings: Settings) -> Iterator[Violation]:
     other = "Kueue" if QUEUE_NAME in job.labels else "Volcano" if volcano.queue_of(job)[1] else ""
-    for _, path, replica in job.replicas():
+    for _, path, replica in job.replicas:
         if POD_GROUP not in replica.template.labels:
             continue
         field = f"{path}.template.metadata.labels[{POD_GROUP}]"
@@ -166,7 +166,7 @@ def _pod_groups(job: MPIJob, settings: Settings) -> Iterator[Violation]:
 
 
 def _replaced_schedulers(job: MPIJob, scheduler: str) -> Iterator[Violation]:
-    for _, path, replica in job.replicas():
+    for _, path, replica in job.replicas:
         pod = replica.template.spec
         if pod is not None and pod.scheduler_name and pod.scheduler_name != scheduler:
             yield Violation(f"{path}.template.spec.schedulerName", REPLACED, fix="Remove it.", advisory=True)
@@ -176,7 +176,7 @@ def _two_schedulers(job: MPIJob) -> Iterator[Violation]:
     """Two schedulers do not see each other's pods."""
     named = {
         role: (replica.template.spec and replica.template.spec.scheduler_name) or DEFAULT_SCHEDULER
-        for role, _, replica in job.replicas()
+        for role, _, replica in job.replicas
     }
     if len(set(named.values())) < 2:
         return

@@ -113,7 +113,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     computing = {role for role, _, _ in job.computing()}
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = ranges is not UNKNOWN and bool(ranges)
-    for role, path, replica in job.replicas():
+    for role, path, replica in job.replicas:
         template = replica.template
         yield from _misspelt(f"{path}.template", template, settings, ctx)
         for where, container in devices.asking(template, ctx):

@@ -74,7 +74,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if not workers or not launchers:
         return
     launcher, worker = launchers[0], workers[0]
-    for _, path, replica in job.replicas():
+    for _, path, replica in job.replicas:
         pod = replica.template.spec  # with hostNetwork the operator sets the policy
         if pod and pod.dns_policy == "Default" and not pod.host_network and b'"nameservers"' not in bytes(ctx.document):
             yield Violation(f"{path}.template.spec.dnsPolicy", "the node's DNS knows no workers", "Remove it.")

@@ -68,7 +68,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     # For each image and reason, the first violation in each template.
     warned: dict[tuple[str, ...], dict[str, Violation]] = {}
     unpinned = _unpinned(job, ctx.old) if settings.require_digest else {}
-    for _, path, replica in job.replicas():
+    for _, path, replica in job.replicas:
         faults, moving, tagged = _of_template(replica.template, f"{path}.template", settings, unpinned)
         yield from faults
         for image, violation in moving:
@@ -105,7 +105,7 @@ def _unpinned(job: MPIJob, stored: MPIJob | None) -> Mapping[str, int]:
 
 def _tagged(job: MPIJob) -> dict[str, str]:
     sources = {}
-    for _, path, replica in job.replicas():
+    for _, path, replica in job.replicas:
         for field, image in _images(replica.template, f"{path}.template"):
             with suppress(ImageError):
                 reference = images.parse(image or "")

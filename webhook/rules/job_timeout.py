@@ -106,7 +106,7 @@ def _grace_periods(job: MPIJob, settings: Settings) -> Iterator[Violation]:
     if settings.max_grace_period is None:
         return
     most = duration.parse(settings.max_grace_period)
-    for _, path, replica in job.replicas():
+    for _, path, replica in job.replicas:
         for place, part in _with_grace_periods(replica.template):
             seconds = part.termination_grace_period_seconds or 0
             if seconds > most:

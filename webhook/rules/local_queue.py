@@ -64,7 +64,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def _misplaced(job: MPIJob) -> Iterator[Violation]:
     queue = job.labels.get(QUEUE_NAME)
-    places = [("metadata", job)] + [(f"{path}.template.metadata", spec.template) for _, path, spec in job.replicas()]
+    places = [("metadata", job)] + [(f"{path}.template.metadata", spec.template) for _, path, spec in job.replicas]
     for path, owner in places:
         for kind, entries in (("labels", owner.labels), ("annotations", owner.annotations)):
             for key, value in entries.items():

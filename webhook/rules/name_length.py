@@ -55,7 +55,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def _full_names(job: MPIJob, length: int, ctx: Context) -> Iterator[Violation]:
     """`length`: characters of the job's name, which a full host name contains twice (`GetNodenameForKernel`)."""
-    for role, path, replica in job.replicas():
+    for role, path, replica in job.replicas:
         if replica.template.spec is None or not replica.template.spec.set_hostname_as_fqdn:
             continue
         host = f"-worker-{max(job.workers, 1) - 1}" if role == WORKER else "-launcher"

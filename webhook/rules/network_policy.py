@@ -133,7 +133,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if chosen is Posture.NONE:
         yield from _blocked_launcher(job, ctx)
         return
-    for _, path, replica in job.replicas():
+    for _, path, replica in job.replicas:
         template = replica.template
         if template.spec is not None and template.spec.host_network:
             where = f"{path}.template.spec.hostNetwork"

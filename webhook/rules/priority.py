@@ -74,7 +74,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             else:
                 effect = "" if path == SCHEDULING_POLICY else "so the API server rejects the pods"
             yield _absent(path, "PriorityClass", name, effect, _offer(settings.allowed, exists))
-    for _, path, replica in job.replicas():
+    for _, path, replica in job.replicas:
         pod = replica.template.spec
         if pod is not None and (pod.priority is not None or pod.preemption_policy):
             yield from _stated(pod, f"{path}.template.spec", ctx)

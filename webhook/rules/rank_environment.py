@@ -144,7 +144,7 @@ def _interfaces(job: MPIJob) -> Iterator[Violation]:
     pod = job.worker.template if job.worker else PodTemplate()
     if pod.spec is None or pod.spec.host_network or pod.spec.resource_claims or "network" in " ".join(pod.annotations):
         return
-    for _, path, replica in job.replicas():
+    for _, path, replica in job.replicas:
         for container in replica.template.containers[:1]:
             where = f"{path}.template.spec.containers[0]"
             texts = [(f"{where}.{'args' if container.args else 'command'}", sshd.text(container), "Write {}=eth0.")]

@@ -61,7 +61,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     checked: set[Any] = set()
     shared: dict[str, int] = {}
     paths: dict[str, str] = {}
-    for _, path, replica in job.replicas():
+    for _, path, replica in job.replicas:
         template = replica.template
         claims = set()
         for reference in _references(template, path):

@@ -105,7 +105,7 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     of_scc = outcomes(job, ctx)
     sides = {
         role: _side(replica.template, role, f"{path}.template.spec", of_scc.get(role))
-        for role, path, replica in job.replicas()
+        for role, path, replica in job.replicas
         if replica.template.containers
     }
     worker, launcher = sides.get(WORKER), sides.get(LAUNCHER)

@@ -110,7 +110,7 @@ def _gpus(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     launcher, per_worker = (of_each(replica, settings.resources, ctx) for replica in (job.launcher, job.worker))
     total = launcher + job.workers * per_worker
     if total <= most:
-        for _, path, replica in job.replicas():
+        for _, path, replica in job.replicas:
             yield from uncounted(path, replica.template, settings.resources, ctx)
         return
     parts = [f"{per_worker} in each of {job.workers} workers"] * bool(job.workers * per_worker)

@@ -94,7 +94,7 @@ def _scaling(old: MPIJob, new: MPIJob, *, admitted: bool) -> Iterator[Violation]
 def _restarting(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     """Kueue compares containers and init containers with all their fields (`pkg/util/equality/podset.go`)."""
     before, after = written.templates(ctx.old_document), written.templates(ctx.document)
-    for role, path, _ in job.replicas():
+    for role, path, _ in job.replicas:
         if role in before and role in after and _containers(before[role]) != _containers(after[role]):
             fault, fix = "changed, so Kueue restarts the job", "Undo it to avoid that."
             yield Violation(f"{path}.template", fault, fix, advisory=True)

@@ -78,7 +78,7 @@ class Settings(RuleSettings):
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield from _name(job)
     yield from _replica_keys(job)
-    for role, path, spec in job.replicas():
+    for role, path, spec in job.replicas:
         yield from _replica(role, path, spec, job, ctx)
         yield from _reserved(spec.template, path, role, job.spec.ssh_auth_mount_path, spec.restart_policy)
         yield from _quantities(f"{path}.template", ctx.once(quantities, spec.template))
@@ -153,7 +153,7 @@ def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
         yield Violation("spec.sshAuthMountPath", "is empty", "Remove it, or name a folder.", CauseReason.REQUIRED)
     elif _folder(job.spec.ssh_auth_mount_path) == CONFIG_FOLDER:
         fault = f"the operator mounts the hostfile at {CONFIG_FOLDER}, and a pod cannot mount two volumes at one path"
-        home = "/home/mpiuser" if any(spec.template.user for _, _, spec in job.replicas()) else "/root"
+        home = "/home/mpiuser" if any(spec.template.user for _, _, spec in job.replicas) else "/root"
         fix = f"Set it to {home}/.ssh, or to .ssh in the home of the user."
         yield Violation("spec.sshAuthMountPath", fault, fix)
     if job.spec.mpi_implementation not in IMPLEMENTATIONS:

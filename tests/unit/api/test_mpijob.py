@@ -47,7 +47,7 @@ def test_managed_here_depends_on_managed_by(manager: object, here: bool) -> None
 def test_unknown_fields_and_keys_are_ignored() -> None:
     job = decode(changed({"spec.foo": {"a": [1]}, "spec.mpiReplicaSpecs.Foo": None}))
     assert list(job.spec.mpi_replica_specs or {}) == ["Launcher", "Worker", "Foo"]
-    assert [(role, path) for role, path, _ in job.replicas()] == [
+    assert [(role, path) for role, path, _ in job.replicas] == [
         ("Launcher", "spec.mpiReplicaSpecs[Launcher]"),
         ("Worker", "spec.mpiReplicaSpecs[Worker]"),
     ]

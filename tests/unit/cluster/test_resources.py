@@ -66,7 +66,7 @@ def test_record_of_a_job() -> None:
     assert (record.suspended, record.over) == (True, False)
     job = defaulted(document)
     assert [(pods.role, pods.count) for pods in record.pods] == [(LAUNCHER, 1), (WORKER, 4)]
-    assert [pods.shape for pods in record.pods] == [pod_shape(replica.template) for _, _, replica in job.replicas()]
+    assert [pods.shape for pods in record.pods] == [pod_shape(replica.template) for _, _, replica in job.replicas]
 
 
 CLAIM = {
@@ -92,7 +92,7 @@ FULL = {
 def test_record_has_all_parts_of_a_template_that_a_quota_counts() -> None:
     document = changed({"Worker.template": FULL})
     [_, workers] = project(document).pods
-    assert workers.shape == pod_shape([*defaulted(document).replicas()][1][2].template)
+    assert workers.shape == pod_shape([*defaulted(document).replicas][1][2].template)
     assert workers.shape.claims[0].storage_class == "gold"
     assert workers.shape.terminating
     assert workers.shape.cross_namespace

@@ -49,7 +49,7 @@ def _metadata(job: MPIJob) -> Iterator[Violation]:
 
 
 def _quantities(job: MPIJob) -> Iterator[Violation]:
-    for _, path, replica in job.replicas():
+    for _, path, replica in job.replicas:
         for where, amounts in quantity_fields.of_template(replica.template):
             for name, value in () if quantity.are_readable(amounts.values()) else amounts.items():
                 try:

@@ -47,7 +47,7 @@ def job_facts(job: MPIJob, ctx: Context) -> JobFacts:
     launcher = devices.of_each(job.launcher, patterns, ctx)
     names = devices.names(patterns, ctx)
     # The workers are first, so that `accelerator` is theirs if they have one.
-    templates = [replica.template for _, _, replica in reversed(job.replicas())]
+    templates = [replica.template for _, _, replica in reversed(job.replicas)]
     return JobFacts(
         workers=job.workers,
         gpus_per_worker=per_worker,

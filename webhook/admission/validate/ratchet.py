@@ -87,7 +87,7 @@ def _named(degree: Degree, named: Named) -> Degree:
 def _items(job: MPIJob) -> dict[tuple[str, str], list[str]]:
     """The names of containers and volumes."""
     items: dict[tuple[str, str], Sequence[Any]] = {}
-    for role, path, replica in job.replicas():
+    for role, path, replica in job.replicas:
         spec = replica.template.spec
         items[replica_path(role), "containers"] = replica.template.containers
         items[replica_path(role), "initContainers"] = replica.template.init_containers

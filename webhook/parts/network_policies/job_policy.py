@@ -43,7 +43,7 @@ def is_filtered(job: MPIJob) -> bool:
     A job has none if it runs in a different cluster, if its name is not a valid label value, or if it has pods in the
     host network: selectors do not match these pods, so the job's other pods would reject their connections.
     """
-    on_host = any(replica.template.spec and replica.template.spec.host_network for _, _, replica in job.replicas())
+    on_host = any(replica.template.spec and replica.template.spec.host_network for _, _, replica in job.replicas)
     return job.managed_here and not on_host and names.label_value_problem(job.metadata.name) is None
 
 
@@ -96,7 +96,7 @@ def _https_and_api(job: MPIJob, settings: Settings, view: ClusterView) -> list[R
     rules = [_rule("to", https, _ports([HTTPS], "TCP"))]
     namespace = job.metadata.namespace
     # Without ports the rule would allow everything.
-    if settings.api_ports and any(_has_token(replica.template, view, namespace) for _, _, replica in job.replicas()):
+    if settings.api_ports and any(_has_token(replica.template, view, namespace) for _, _, replica in job.replicas):
         rules.append(_rule("to", [], _ports(settings.api_ports, "TCP")))
     return rules
 

@@ -20,7 +20,7 @@ def priority_classes(job: MPIJob) -> Iterator[tuple[str, str]]:
     policy = job.run_policy.scheduling_policy
     if policy is not None and policy.priority_class:
         yield SCHEDULING_POLICY, policy.priority_class
-    for _, path, replica in job.replicas():
+    for _, path, replica in job.replicas:
         pod = replica.template.spec
         if pod is not None and pod.priority_class_name:
             yield f"{path}.template.spec.priorityClassName", pod.priority_class_name

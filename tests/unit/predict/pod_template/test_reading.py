@@ -14,7 +14,7 @@ from webhook.predict.pod_template import decode_job, model
 
 def test_templates_of_a_valid_job_have_the_types_of_the_model() -> None:
     job = decode_job(json.dumps(GOOD).encode())
-    assert [type(replica.template) for _, _, replica in job.replicas()] == [model.Template] * 2
+    assert [type(replica.template) for _, _, replica in job.replicas] == [model.Template] * 2
 
 
 def test_job_with_a_fault_is_decoded_as_in_the_module_mpijob() -> None:
