@@ -23,8 +23,8 @@ Chain = Sequence[x509.Certificate]
 
 # If a smaller part of the lifetime is left, the renewal is overdue: every issuer renews earlier.
 OVERDUE = 0.25
-# A successor that takes longer than this is stuck: it reaches the caBundles within seconds, and signs after the grace
-# time.
+# A successor is stuck if it takes longer. Usually a successor is in the caBundles within seconds, and signs after the
+# grace time.
 STUCK = timedelta(minutes=10)
 
 

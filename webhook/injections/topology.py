@@ -223,7 +223,9 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
     if name is not None and names.label_value_problem(name):
         return  # a rule rejects the name; a selector with the name would cause a second violation
     if name is None and (nodes is UNKNOWN or nodes.kubelet < MATCH_LABEL_KEYS_SINCE):
-        yield Caution("workers are not placed together: with generateName that needs nodes of Kubernetes 1.31")
+        yield Caution(
+            "workers are not placed together: a job with generateName needs nodes of Kubernetes 1.31 for this"
+        )
         return
     added: dict[str, None] = {}
     for rank, key in enumerate(keys):

@@ -3,6 +3,6 @@
 from typing import Final
 
 MAX_SUGGESTIONS: Final = 5
-"""Searches for a similar name in a review. A search among many names takes milliseconds."""
+"""Maximum number of searches for a similar name in a review. A search among many names takes milliseconds."""
 MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
 """Bytes of an object's annotations, the API server's limit (apimachinery `pkg/api/validation/objectmeta.go`)."""

@@ -123,7 +123,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _too_many_ranks(job, suggested, ctx, nodes=nodes)
     elif crowded := _crowded(job, slots, most if on_cores else slots):
         yield crowded
-    else:  # another number of slots also needs other CPUs and ranks
+    else:  # a suggested number of slots would need other CPUs and ranks than the job has
         cpus = _least_cpus(pods)
         if 0 < cpus.amount < slots:
             needed = ranks_with_slots(job) > cpus.amount * _admitted_nodes(job, ctx, nodes)

@@ -21,7 +21,7 @@ MAX_HEAD_SECONDS: Final = 10.0
 MAX_UNSENT_BYTES: Final = 64 * 1024
 """Bytes of unread replies, to limit the memory of a connection."""
 MIN_LARGE_BODY_BYTES: Final = 64 * 2**10
-"""Bytes from which a body is large. The number of connections limits the small bodies."""
+"""A body of more bytes is large. Smaller bodies are limited by the number of connections."""
 MAX_SEND_SECONDS: Final = 10.0
 """Seconds in which a client must read a large reply."""
 MAX_LARGE_BODIES_BYTES: Final = 96 * 2**20
@@ -47,6 +47,6 @@ JOBS_PER_PAGE: Final = 200
 MAX_REPLAYS: Final = 2
 """Policy changes whose impact is computed at the same time: each computation reads every job."""
 MAX_NAMESPACE_LABELS: Final = 500
-"""Namespaces that metrics name: each has its own time series."""
+"""Maximum number of namespaces in metrics. Each namespace has its own time series."""
 MAX_USER_SERIES: Final = 500
 """Time series of GPUs by user. Each namespace, user and resource has one."""

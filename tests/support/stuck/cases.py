@@ -158,7 +158,7 @@ CASES: Final = (
     Case(
         "unstated",
         "A ResourceQuota limits CPU, and the pods do not request CPU",
-        r"the quota counts what the pods do not state: .*requests.cpu",
+        r"the quota limits what the pods do not request: .*requests.cpu",
         {f"{CONTAINER}.resources": {}, f"{OF_LAUNCHER}.resources": {}},
         namespace=FULL,
     ),

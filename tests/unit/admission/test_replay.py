@@ -55,12 +55,16 @@ def test_replay_reports_changed_verdicts(before: str, after: str, summary: str) 
     ("before", "after", "summary"),
     [
         ("", "", ""),
-        ("", "injections: {labels: {enabled: false}}", "would inject labels no longer into 2"),
-        ("injectOnly: []", "injectOnly: [labels, istio]", "would inject istio newly into 2, labels newly into 2"),
+        ("", "injections: {labels: {enabled: false}}", "changed injections: labels no longer into 2"),
+        (
+            "injectOnly: []",
+            "injectOnly: [labels, istio]",
+            "changed injections: istio newly into 2, labels newly into 2",
+        ),
         (
             "injectOnly: [job-timeout]\ninjections: {job-timeout: {default: 1h}}",
             "injectOnly: [job-timeout]\ninjections: {job-timeout: {default: 2h}}",
-            "would inject job-timeout differently into 2",
+            "changed injections: job-timeout differently into 2",
         ),
     ],
 )

@@ -379,7 +379,7 @@ async def test_watches_that_end_too_soon_are_opened_less_often(world: World) -> 
     [page(version=""), page({"metadata": {"resourceVersion": "1"}}), page(thing("a"), token="again")],
     ids=["no version", "no name", "no end"],
 )
-async def test_list_without_version_name_or_end_has_the_fault_reason_garbage(world: World, listing: Any) -> None:
+async def test_list_that_lacks_its_version_a_name_or_its_end_is_counted_as_garbage(world: World, listing: Any) -> None:
     world.api.lists = [listing]
     watch = world.watch()
     await world.spend(watch, 600)

@@ -120,7 +120,9 @@ class TestGenerateName:
         view = NothingKnown() if kubelet is None else Snapshot([node("n1", {RACK: "r"}, kubelet=kubelet)])
         terms, _, notes = inject(self.job(), view, keys=[RACK])
         assert terms == {}
-        assert notes == ["workers are not placed together: with generateName that needs nodes of Kubernetes 1.31"]
+        assert notes == [
+            "workers are not placed together: a job with generateName needs nodes of Kubernetes 1.31 for this"
+        ]
 
     def test_update_restores_the_affinity(self):
         created = hold(self.job(), only(ID), view=NODES).document

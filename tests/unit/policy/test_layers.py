@@ -64,7 +64,7 @@ def test_lists_are_replaced_and_exemptions_are_combined() -> None:
     assert [exemption.users for exemption in policy.document.exemptions] == [("u",), ("v",)]
 
 
-def test_inject_only_of_the_highest_priority_is_used() -> None:
+def test_setting_inject_only_comes_from_the_policy_with_the_highest_priority() -> None:
     one, two = layer("a", "injectOnly: [labels, istio]"), layer("b", "priority: 1\ninjectOnly: [labels]")
     reset = layer("c", "priority: 2\ninjectOnly: null")
     policy = PolicySet([one, two]).for_namespace(ABSENT)

@@ -130,7 +130,9 @@ def test_launcher_that_starts_no_ranks_on_workers_is_reported(command: Any, mess
         launcher("deepspeed t.py", volumeMounts=[{"name": "hosts", "mountPath": "/job"}]),
         launcher("mpirun -np 2 torchrun t.py"),
         launcher("mpirun -np 2 -x MASTER_ADDR=pi-worker-0.pi python t.py"),
-        launcher("mpirun -np 2 -x MASTER_ADDR=train-worker-0 python t.py"),  # a search domain of the workers has it
+        launcher(
+            "mpirun -np 2 -x MASTER_ADDR=train-worker-0 python t.py"
+        ),  # workers have a search domain for these names
         launcher(
             script("export MASTER_ADDR=$(head -1 /etc/mpi/hostfile); mpirun -np 2 -x MASTER_ADDR python t.py"),
             env=[{"name": "MASTER_ADDR", "value": "localhost"}],

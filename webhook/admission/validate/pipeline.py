@@ -108,8 +108,8 @@ def _missing(
 ) -> list[tuple[Finding, Action]]:
     """Findings about missing required injections.
 
-    A job can state a reason to get no injections, such as an owner. The reason is trusted only if the requester is a
-    controller that the policy names.
+    Some jobs get no injections, for example those with an owner. The job itself names its owner, so this counts only
+    if the requester is a controller that the policy names.
     """
     if not policy.required:
         return []

@@ -77,7 +77,7 @@ class Replay:
             for how, jobs in changes.items()
         ]
         more = [f"and {len(changed) - MAX_NAMED_INJECTIONS} more"] if len(changed) > MAX_NAMED_INJECTIONS else []
-        return f"would inject {', '.join([*changed[:MAX_NAMED_INJECTIONS], *more])}" if changed else ""
+        return f"changed injections: {', '.join([*changed[:MAX_NAMED_INJECTIONS], *more])}" if changed else ""
 
 
 class Replayed(NamedTuple):

@@ -43,7 +43,7 @@ class EffectiveValues:
             lines.append(f'there is no namespace "{self.namespace}"' if self.stored is ABSENT else NOT_KNOWN)
             selective = [layer.name for layer in self.policies.layers if layer.document.selector is not None]
             if selective:
-                lines.append(f"it is unknown whether {', '.join(selective)} apply, so they are ignored here")
+                lines.append(f"ignored here, because it is unknown whether they apply: {', '.join(selective)}")
         lines += [f"{name} is left out: {reason}" for name, reason in self.merged.dropped]
         mode = self.merged.document.mode
         if mode != "enforce":

@@ -50,7 +50,7 @@ class ReplayReport:
             yield from (f"  {good(printable(name))}" for name in sorted(self.result.newly_admitted))
             yield ""
         if self.result.injections:
-            yield heading("would be injected")
+            yield heading("changed injections")
             for injection, changes in sorted(self.result.injections.items()):
                 for how, jobs in changes.items():
                     yield f"  {injection} {how} into {counted(len(jobs), 'job')}: {printable(_some(jobs))}"

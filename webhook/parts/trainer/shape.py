@@ -41,7 +41,7 @@ _OF_THE_IMAGE: Final = ["(entrypoint)"]
 
 @dataclass(frozen=True, slots=True)
 class OtherPods:
-    """A replicated job other than launcher and nodes, as the launcher of an MPIJob."""
+    """A replicated job that is neither the launcher nor the nodes. Rules judge it like the launcher of an MPIJob."""
 
     path: str
     """Replaces the launcher's path in violations."""

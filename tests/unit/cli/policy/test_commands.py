@@ -220,11 +220,11 @@ class TestReplay:
     def test_replay_reports_changed_injections(self, folder: Path) -> None:
         (folder / "few.yaml").write_text(HEADER + "injectOnly: [labels, job-timeout]")
         result = run("replay", "--policy", "few.yaml", "--cluster", "cluster.yaml")
-        assert "\nwould be injected\n" in result.stdout
+        assert "\nchanged injections\n" in result.stdout
         assert "\n  gpu-nodes no longer into 1 job: team-a/train\n" in result.stdout
         assert "labels" not in result.stdout
         last = result.stdout.splitlines()[-1]
-        assert last.startswith("would inject ")
+        assert last.startswith("changed injections: ")
         assert "gpu-nodes no longer into 1, " in last
         value = json.loads(run("replay", "--policy", "few.yaml", "--cluster", "cluster.yaml", "-o", "json").stdout)
         assert value["injections"]["gpu-nodes"] == {"noLonger": ["team-a/train"]}

@@ -120,10 +120,10 @@ def test_exemptions_have_their_source_and_end() -> None:
     ],
 )
 def test_policies_with_a_selector_are_ignored_for_an_unknown_namespace(stored: Answer, note: str) -> None:
-    some = layer("some", "namespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}")
-    values = report(BASE, some, stored=stored)
-    assert values.notes == [note, "it is unknown whether some apply, so they are ignored here"]
-    assert "  some may apply: priority 0, for namespaces {matchLabels: {tier: premium}}" in text(values)
+    selective = layer("premium", "namespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}")
+    values = report(BASE, selective, stored=stored)
+    assert values.notes == [note, "ignored here, because it is unknown whether they apply: premium"]
+    assert "  premium may apply: priority 0, for namespaces {matchLabels: {tier: premium}}" in text(values)
     assert shown(values, "rules.worker-count.max") == "base 8"
     assert values.as_json()["labels"] is None
     assert values.as_json()["known"] is False
