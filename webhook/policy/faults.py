@@ -219,7 +219,7 @@ def _fields(annotation: Any) -> dict[str, FieldInfo]:
 def _shown(value: Any) -> str:
     """The value in parentheses; empty if it is not a scalar."""
     if isinstance(value, bool):
-        return f" (it is {_plain(value)}{'' if value else ': the words off and no without quotes mean false'})"
+        return f" (it is {_plain(value)}{'' if value else ': without quotes, off and no mean false'})"
     return f" (it is {json.dumps(value, ensure_ascii=False)}"[:98] + ")" if isinstance(value, str | int | float) else ""
 
 

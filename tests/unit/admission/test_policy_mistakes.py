@@ -45,7 +45,7 @@ BELOW_HEADER = [
     ),
     (
         "mode: «off→audit»",
-        "line 3: mode: must be enforce, warn or audit (it is false: the words off and no without quotes mean false)",
+        "line 3: mode: must be enforce, warn or audit (it is false: without quotes, off and no mean false)",
     ),
     ("rules: {gpus: {max: «eight→8»}}", 'line 3: rules.gpus.max: must be a whole number (it is "eight")'),
     ("«gpus:→rules:\n  gpus:» {max: 4}", "line 3: gpus: is a rule: write it below rules"),
@@ -76,12 +76,12 @@ BELOW_HEADER = [
     ),
     (
         "injections: {«shared-memory: false→shared-memory: {enabled: false}»}",
-        "line 3: injections.shared-memory: must be a mapping: {enabled: false} (it is false: the words off and no without quotes mean"
+        "line 3: injections.shared-memory: must be a mapping: {enabled: false} (it is false: without quotes, off and no mean"
         " false)",
     ),
     (
         "rules: {«gpus: off→gpus: {action: 'off'}»}",
-        "line 3: rules.gpus: must be a mapping: {action: 'off'} (it is false: the words off and no without quotes mean false)",
+        "line 3: rules.gpus: must be a mapping: {action: 'off'} (it is false: without quotes, off and no mean false)",
     ),
     (
         "«rules:\n- gpus: {max: 4}\n- slots: {max: 4}→rules: {gpus: {max: 4}, slots: {max: 4}}»",
