@@ -252,7 +252,7 @@ RULES: Final[Mapping[str, Mistake]] = {
     "slots": mistake("spec.slotsPerWorker: «0→1»", "Set slotsPerWorker to 1 or more."),
     "host-network": Mistake(
         {"Worker.template.spec.hostNetwork": True},
-        "Set another Port in its sshd_config and ssh_config.",
+        "Set another Port in the image's sshd_config and ssh_config, or remove hostNetwork.",
         {"Worker.template.spec.containers.0.command": ["/usr/sbin/sshd", "-De", "-p", "2222"]},
         {"action": "deny"},
     ),

@@ -88,6 +88,8 @@ _BEFORE: Final = re.compile(
 # The end of a command. A substitution does not end a command, because words may follow it.
 _END: Final = re.compile(r"[ \t]*+(?:\r?\n|;|\)|\|\|?|&&|&(?!>)|\Z)")
 # A file from the image or a volume may start any program. A variable may contain any program.
+# Programs whose arguments may be a script that starts mpirun.
+_READS_FILES: Final = re.compile(r"(?:.*/)?(?:[a-z]*sh|python[\d.]*|perl|ruby|java|make|srun)")
 _FILE: Final = re.compile(
     r"(?<![\w/.~-])(?!/(?:bin|dev|proc|sbin|usr/bin|usr/sbin)/)[\w.~-]*+/|\.(?:py|sh)\b|\$"
     r"|\b(?:entrypoint|init|run|start|supervisord)\b"
@@ -149,7 +151,9 @@ def taken_for_a_file(argv: Sequence[str], implementation: str | None) -> str:
 
 def shows(container: Container) -> bool:
     """Whether the command shows everything that the container runs."""
-    return bool(container.argv) and not _FILE.search(" ".join(container.argv))
+    argv = shell.unwrapped(container.argv)
+    of_program = argv[:1] if argv and _READS_FILES.fullmatch(argv[0]) is None else argv
+    return bool(container.command) and not _FILE.search(" ".join(of_program))
 
 
 def mentions(container: Container) -> bool:

@@ -102,6 +102,8 @@ def _object(value: Any, shape: Shape, field: str) -> dict[str, Any] | None:
     """The object that is meant by its name, its port, `NAME=VALUE`, or a list of its entries."""
     if isinstance(value, list) and field == "capabilities":
         return {"add": value}
+    if isinstance(value, list) and "nodeSelectorTerms" in shape.fields:
+        return {"nodeSelectorTerms": value}
     entries = _entries(value, field)
     if entries and (shape.values is not None or entries.keys() <= shape.fields.keys()):
         kinds = {key: (shape.values or shape.fields[key]).type for key in entries}

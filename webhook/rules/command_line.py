@@ -109,6 +109,7 @@ _OF_RANKS: Final = re.compile(r"\$[({]?((?:OMPI_COMM_WORLD|PMI|PMIX|PBS|SLURM)_\
 _SCHEDULERS: Final = ("alps", "lsf", "slurm", "tm")
 _OF_OPERATOR: Final = mpirun.HOSTFILE.removesuffix("hostfile")
 _DISCOVERY: Final = f"{_OF_OPERATOR}discover_hosts.sh"
+_PER_RESOURCE: Final = re.compile(r"(?<=[ =])ppr:(\d+):\w+")
 _PARAMETER: Final = re.compile(r"--?\w*mca (\w+) (\S+)")
 # MCA parameters that name the program that connects to workers instead of ssh.
 _AGENTS: Final = frozenset(("orte_rsh_agent", "plm_rsh_agent", "plm_ssh_agent"))
@@ -359,6 +360,9 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
             mca = all(word.endswith("mca") for word in foreign)
             those = ", ".join(each[0] for each in _PARAMETER.finditer(" ".join(call.words))) if mca else those
             fix = f"Remove {those}." if spoken is mpirun.dialect("", implementation) else "Write mpirun."
+            if "-x" in foreign and fix.startswith("Remove"):
+                others = ", and remove the others" if len(foreign) > 1 else ""
+                fix = f"Write -genv NAME VALUE for -x NAME=VALUE{others}."
         place = "spec.mpiImplementation" if may_be_wrong else _place(launcher, call.program)
         yield Violation(place, fault, fix, advisory=True)
     if call.starts_nothing and not _lost_words(*shell.script(shell.unwrapped(launcher.argv))):
@@ -394,6 +398,10 @@ def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> 
     for parameter in _PARAMETER.finditer(text) if call.options else ():
         if absent := _absent(parameter[1], parameter[2], launcher):
             yield parameter[0].split()[0], f"a pod has no {absent}", f"Remove {parameter[0].partition(' /')[0]}."
+    if spoken is HYDRA and (placed := _PER_RESOURCE.search(text)):
+        yield "--map-by", f"only Open MPI has {placed[0]}", f"Write -ppn {placed[1]} instead of --map-by."
+    if call.program == "horovodrun" and _DISCOVERY in call.words and "--slots-per-host" not in text:
+        yield _DISCOVERY, "the operator's script names no slots", f"Add --slots-per-host {job.spec.slots_per_worker}."
     for word in call.words:
         if word.startswith(_OF_OPERATOR) and "discover" in word and word != _DISCOVERY:
             yield word, f"the operator mounts no {shortened(word, 40)}", f"Write {_DISCOVERY}."

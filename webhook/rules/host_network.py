@@ -33,5 +33,5 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if any(_CONFIGURATION.fullmatch(mount.mount_path) for mount in template.containers[0].volume_mounts or ()):
         return
     path = f"{replica_path(WORKER)}.template.spec.hostNetwork"
-    fix = "Set another Port in its sshd_config and ssh_config."
+    fix = "Set another Port in the image's sshd_config and ssh_config, or remove hostNetwork."
     yield Violation(path, "the node's sshd uses port 22 already", fix, follows=path)

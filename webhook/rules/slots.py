@@ -121,7 +121,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         fix = f"Set it to {suggested}{'' if shows_ranks else ', or to the ranks that mpirun starts on a worker'}."
         yield Violation(PATH, fault, fix=fix, advisory=True)
         yield from _too_many_ranks(job, suggested, ctx, nodes=nodes)
-    elif crowded := _crowded(job, slots, most if on_cores else slots):
+    elif crowded := _crowded(job, slots, most if on_cores else max(slots, suggested)):
         yield crowded
     else:  # a suggested number of slots would need other CPUs and ranks than the job has
         cpus = _least_cpus(pods)

@@ -76,8 +76,8 @@ BELOW_HEADER = [
     ),
     (
         "injections: {«shared-memory: false→shared-memory: {enabled: false}»}",
-        "line 3: injections.shared-memory: must be a mapping: {enabled: false} (it is false: without quotes, off and no mean"
-        " false)",
+        "line 3: injections.shared-memory: must be a mapping: {enabled: false} (it is false:"
+        " without quotes, off and no mean false)",
     ),
     (
         "rules: {«gpus: off→gpus: {action: 'off'}»}",

@@ -372,6 +372,11 @@ def test_packaged_schema_is_from_mpi_operator_0_8_0() -> None:
             "first.securityContext: {capabilities: [IPC_LOCK]}",
             'first.securityContext.capabilities: Write {"add": ["IPC_LOCK"]}.',
         ),
+        (
+            "pod.affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{matchFields: []}]}}",
+            "pod.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution: "
+            'Write {"nodeSelectorTerms": [{"matchFields": []}]}.',
+        ),
         ("first.command: bash -c a b c", 'first.command: Write ["bash", "-c", "a b c"].'),
         ("first.resources: {limits: {memory: 1.5}}", "first.resources.limits[memory]: Write 1536Mi, or 1500M."),
         ("first.resources: {limits: {nvidia.com/gpu: 0.5}}", "first.resources.limits[nvidia.com/gpu]: Write 1."),

@@ -754,7 +754,12 @@ def test_option_that_the_command_or_its_program_may_have_is_accepted(command: st
 
 
 @pytest.mark.parametrize(
-    ("option", "fix"), [("-x A", "Remove that."), ("--mca btl_tcp_if_include eth0", None), ("-mca a b --mca c d", None)]
+    ("option", "fix"),
+    [
+        ("-x A", "Write -genv NAME VALUE for -x NAME=VALUE."),
+        ("--mca btl_tcp_if_include eth0", None),
+        ("-mca a b --mca c d", None),
+    ],
 )
 def test_fix_removes_options_that_the_mpi_of_the_image_lacks(option: str, fix: str | None) -> None:
     changes = {
@@ -852,6 +857,9 @@ def test_processes_are_not_compared_with_accelerators_of_several_cores() -> None
     assert violations(ID, {f"{LAUNCHER}.command": command} | devices) == []
 
 
+ELASTIC = "horovodrun -np 4 --host-discovery-script"
+
+
 @pytest.mark.parametrize(
     ("command", "fault"),
     [
@@ -864,11 +872,9 @@ def test_processes_are_not_compared_with_accelerators_of_several_cores() -> None
         (["bash", "-c", "mpirun -np 4 t --rank $SLURM_PROCID"], "no pod has SLURM_PROCID"),
         (["mpirun", "-np", "4", "bash", "-c", "t $OMPI_COMM_WORLD_RANK"], ""),
         (["bash", "-c", "mpirun -np 4 bash -c 't $OMPI_COMM_WORLD_RANK'"], ""),
-        (["horovodrun", "-np", "4", "--host-discovery-script", "/etc/mpi/discover_hosts.sh", "t"], ""),
-        (
-            ["horovodrun", "-np", "4", "--host-discovery-script", "/etc/mpi/discover-hosts.sh", "t"],
-            "the operator mounts no /etc/mpi/discover-hosts.sh",
-        ),
+        (f"{ELASTIC} /etc/mpi/discover_hosts.sh --slots-per-host 2 t".split(), ""),
+        (f"{ELASTIC} /etc/mpi/discover_hosts.sh t".split(), "the operator's script names no slots"),
+        (f"{ELASTIC} /etc/mpi/discover-hosts.sh t".split(), "the operator mounts no /etc/mpi/discover-hosts.sh"),
     ],
 )
 def test_variable_or_script_that_the_launcher_lacks_is_reported(command: list[str], fault: str) -> None:
@@ -899,3 +905,16 @@ def test_program_next_to_a_mount_with_a_similar_name_is_reported(program: str, r
     faults = found(violations(ID, of_volume("Launcher", **CLAIM) | {f"{LAUNCHER}.command": [program]}))
     folder = program.removesuffix("/run.sh")
     assert faults == ([f"(advice) {WHERE}: no volume is mounted at {folder}"] if reported else [])
+
+
+@pytest.mark.parametrize(
+    ("implementation", "command", "fix"),
+    [
+        ("MPICH", "mpirun -np 8 --map-by ppr:4:node lmp", "Write -ppn 4 instead of --map-by."),
+        ("MPICH", "mpirun -np 8 --map-by node lmp", None),
+        ("OpenMPI", "mpirun -np 8 --map-by ppr:4:node lmp", None),
+    ],
+)
+def test_value_of_map_by_that_hydra_lacks_is_reported(implementation: str, command: str, fix: str | None) -> None:
+    job = {"spec.mpiImplementation": implementation, f"{LAUNCHER}.command": command.split()}
+    assert [violation.fix for violation in violations(ID, job)] == ([fix] if fix else [])

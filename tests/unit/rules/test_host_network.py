@@ -26,7 +26,7 @@ EXPECTED = [
 def test_sshd_on_port_22_of_the_node_is_reported(changes: dict[str, Any]) -> None:
     (violation,) = result = violations("host-network", HOST | changes)
     assert found(result) == EXPECTED
-    assert violation.fix == "Set another Port in its sshd_config and ssh_config."
+    assert violation.fix == "Set another Port in the image's sshd_config and ssh_config, or remove hostNetwork."
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,11 @@ def test_slots_out_of_range_are_rejected(slots: int, settings: Json, message: st
             "Set -np to 8.",
         ),
         (sized(2, 0, "mpirun -np 8 -N 4 x"), "-N requests 4 ranks per worker, 2 slots", "Set it to 4, or -N to 2."),
+        (
+            sized(2, 8, "mpirun -np 16 -N 8 all_reduce -g 4"),
+            "-N requests 8 ranks per worker, 2 slots",
+            "Set it to 8, or -N to 2.",
+        ),
         (sized(2, 2, "mpirun -npernode 4 x"), "-npernode requests 4 ranks per worker, 2 slots", "Set -npernode to 2."),
         (
             sized(2, 0, "mpirun -np 4 --map-by ppr:4:socket x"),

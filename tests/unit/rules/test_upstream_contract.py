@@ -376,6 +376,10 @@ def containers(role: str, *listed: dict[str, Any]) -> dict[str, Any]:
     [
         (containers("Launcher", SIDECAR | {"command": ["/usr/bin/fluent-bit"]}, RUNS), f"runs mpirun, {LATER}"),
         (containers("Launcher", IDLE, RUNS), f"runs mpirun, {LATER}"),
+        (
+            containers("Launcher", {"name": "board", "command": ["tensorboard", "--logdir", "/logs"]}, RUNS),
+            f"runs mpirun, {LATER}",
+        ),
         (containers("Worker", IDLE, {"command": ["/usr/sbin/sshd", "-De"]}), f"runs sshd, {LATER}"),
         (
             containers("Worker", {"name": "proxy"}, {"name": "main", "resources": GPUS}),
@@ -406,6 +410,7 @@ def test_container_that_should_be_the_first_is_a_warning(changes: dict[str, Any]
             for first in (
                 {},
                 {"args": ["start"]},
+                {"args": ["--logdir", "/logs"]},
                 {"command": ["/start.sh"]},
                 {"command": ["bash", "-c", "./go"]},
                 {"command": ["tini", "--", "entrypoint"]},

@@ -48,6 +48,9 @@ class Pod(NamedTuple):
 
 def check_container(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
     texts.check(faults, f"{path}.name", container.name, texts.label)
+    if (folder := container.working_dir) and not folder.startswith("/"):
+        fault, fix = f'"{shown(folder)}" is not absolute, so the container never starts', "Begin it with /."
+        faults.add(f"{path}.workingDir", fault, fix, advisory=True)
     _ports(container.ports or [], f"{path}.ports", faults)
     _env(container.env or [], f"{path}.env", pod, faults)
     _env_from(container.env_from or [], f"{path}.envFrom", faults)

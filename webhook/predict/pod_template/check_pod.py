@@ -271,8 +271,8 @@ def check_tolerations(tolerations: list[model.Toleration], path: str, faults: Fa
         where, value = f"{path}[{index}]", toleration.value
         texts.check(faults, f"{where}.key", toleration.key, texts.label_key, texts.LETTERS)
         if not toleration.key and toleration.operator in {None, "", "Equal"}:
-            fault, fix = "must be Exists where no key is set", "Set the key, or operator: Exists for every taint."
-            faults.add(f"{where}.operator", fault, fix)
+            fix = f"Set the key, or operator: Exists{' without a value' if value else ''} for every taint."
+            faults.add(f"{where}.operator", "must be Exists where no key is set", fix)
         if value and toleration.operator == "Exists":
             fault = "does not go with operator Exists"
             faults.add(f"{where}.value", fault, "Remove it, or use operator: Equal.", Kind.FORBIDDEN)
