@@ -52,7 +52,7 @@ unit: install  ## Only the tests that need no cluster.
 # Each of these tests fails with the missing text and its file.
 UNFINISHED := test_house.py test_mistakes.py::test_each_rule_has_a_mistake_that_its_message_fixes test_bad_jobs.py \
 	parts/trainer/test_pipeline.py::test_every_rule_applies_or_is_left_out_with_a_reason test_docs.py test_corpus.py \
-	installation/test_dashboard.py::test_queries_for_saved_gpus_list_all_rules_of_importance_fails \
+	installation/test_dashboard.py::test_all_rules_whose_violation_makes_a_job_fail_are_in_the_queries_for_saved_gpus \
 	admission/test_messages.py cli/test_demo.py injections/test_kueue_queue.py
 
 unfinished: install  ## List the missing parts of a new rule or injection in other files.

@@ -13,7 +13,7 @@ class PeerError(Exception):
 
 
 async def fetch_chain(host: str, port: int, *, server_name: str | None = None) -> tuple[x509.Certificate, ...]:
-    """The unverified chain, leaf first; PeerError if the server presents none.
+    """The server's certificates, leaf first and unverified. Raises PeerError if the connection fails.
 
     `server_name` defaults to `host`. Before Python 3.13 only the leaf is available.
     """

@@ -94,7 +94,7 @@ def hosts(certificate: x509.Certificate) -> tuple[str, ...]:
 
 
 def covers(certificate: x509.Certificate, host: str) -> bool:
-    """Whether clients that call `host` accept the certificate's names. `*` in a name is one whole label, the first."""
+    """Whether clients that call `host` accept the certificate's names. Only the first label of a name can be `*`."""
     wildcard = "*." + host.partition(".")[2]
     return any(name.lower() in {host.lower(), wildcard.lower()} for name in hosts(certificate))
 

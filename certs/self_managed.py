@@ -65,7 +65,7 @@ def new_signer(leaf: Leaf | None, state: State, bundles: Sequence[Bundle], now: 
     if authority is None or leaf is None or not leaf.valid(now) or lacking(bundles, leaf.issuer):
         return authority
     if leaf.issuer != authority.fingerprint:
-        # The successor signs early only if no caBundle trusts any other CA.
+        # All caBundles trust this leaf, so the successor need not sign yet.
         return authority if authority is state.current else None
     # A leaf cannot outlive its CA, so near the CA's end a new leaf would last no longer than the current leaf.
     return authority if now >= leaf.renew_at and authority.not_after > leaf.not_after else None
@@ -85,7 +85,7 @@ class SelfManaged:
     foreign_ca: str | None = None
     """The common name of the CA in the Secret if another program made the CA; otherwise None."""
     ca_not_after: datetime | None = None
-    """The expiry of the signing CA, or of the first CA before it signs."""
+    """The expiry of the CA that signs, or of the first CA if no CA signs yet."""
     untrusting: tuple[str, ...] = ()
     """Objects with a caBundle that does not trust the leaf."""
     last_error: str | None = None
@@ -128,7 +128,7 @@ class SelfManaged:
     def trusted(self) -> bool:
         """Whether the served leaf is valid and at least one caBundle trusts it.
 
-        Calls with other caBundles would fail even if this replica became unready.
+        The other caBundles do not count: calls with them would fail even if this replica became unready.
         """
         return self.leaf is not None and self._some_trust and self.leaf.valid(self.now)
 
@@ -147,8 +147,8 @@ class SelfManaged:
         while True:
             await self.reconcile()
             failures = failures + 1 if self.last_error else 0
-            # Sleep does not count the time for which the machine is suspended, but certificates expire. So the pause
-            # never exceeds the interval.
+            # `asyncio.sleep` does not count the time in which the machine is suspended, but certificates expire in that
+            # time too. So the pause never exceeds the interval.
             pause = self._settings.interval.total_seconds() * self._random.uniform(0.9, 1)
             if failures:
                 pause = min(pause, 2 ** min(failures, 10) * self._random.uniform(0.5, 1))

@@ -1,8 +1,8 @@
 """The certificate of a TLS listener, and its replacement while the listener runs.
 
-A new pair cannot be loaded into a live SSLContext: a key that does not match breaks every later handshake, and OpenSSL
-ignores a pair with a different key type. Each pair gets its own context instead. The listener's context passes every
-handshake to the current context by `sni_callback`, also for clients that send no server name.
+A new pair of certificate and key cannot be loaded into a live SSLContext: a key that does not match breaks every later
+handshake, and OpenSSL ignores a pair with a different key type. Each pair gets its own context instead. The listener's
+context passes every handshake to the current context by `sni_callback`, also for clients that send no server name.
 """
 
 import os

@@ -78,7 +78,7 @@ class State:
 def load(data: Mapping[str, bytes]) -> State:
     """The state in `data`. Never raises: damaged parts are left out and named in `damage`.
 
-    The certificate of a CA whose key is lost is treated as old: its leaves may still be served.
+    A CA whose key is lost is treated as old, because leaves that it signed may still be served.
     """
     damage: list[str] = []
     lost: list[x509.Certificate] = []

@@ -23,8 +23,8 @@ Chain = Sequence[x509.Certificate]
 
 # If a smaller part of the lifetime is left, the renewal is overdue: every issuer renews earlier.
 OVERDUE = 0.25
-# A successor is stuck if it takes longer. Usually a successor is in the caBundles within seconds, and signs after the
-# grace time.
+# Usually the next CA is in the caBundles within seconds, and signs after the grace time. The next CA is stuck if one of
+# these steps is late by more than this time.
 STUCK = timedelta(minutes=10)
 
 

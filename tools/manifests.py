@@ -49,7 +49,10 @@ def webhooks() -> list[KubernetesObject]:
 
 
 def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:
-    """A Role in the service's own namespace, and otherwise a ClusterRole: the name of Kueue's namespace is unknown."""
+    """A Role for `WatchedPlace.OWN`, otherwise a ClusterRole.
+
+    A Role for `WatchedPlace.KUEUE` is not possible, because the name of Kueue's namespace is unknown.
+    """
     own = place is WatchedPlace.OWN
     return {
         "apiVersion": f"{RBAC}/v1",

@@ -7,4 +7,4 @@ MAX_DECISION_SECONDS: Final = 0.25
 MAX_UNSKIPPABLE_SECONDS: Final = 0.1
 """The part of MAX_DECISION_SECONDS that a mutation reserves for injections that users cannot skip."""
 WORK_CHECK_SECONDS: Final = 0.005
-"""Each time the process has used so much processor time, it checks the time of the current decision."""
+"""Processor time between two checks of how long the current decision takes."""

@@ -1,4 +1,4 @@
-"""Latency that a hook adds to a creation at a real API server, measured by a client with one dry run at a time.
+"""Latency that a hook adds to a creation at a real API server. The client sends one dry run at a time.
 
 Each hook is installed for a separate namespace, and the namespaces take turns, so that a slow period of the machine
 affects all hooks. This service watches the cluster, which has all objects that the job refers to.

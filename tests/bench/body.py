@@ -127,7 +127,7 @@ def mutate_body(job: Mapping[str, Any]) -> bytes:
 
 
 def validate_body(job: Mapping[str, Any]) -> bytes:
-    """The request of the validating hook: with this service's changes and the uid of the API server.
+    """The request of the validating hook: the job with this service's changes and the uid that the API server sets.
 
     The managedFields are the same as in the mutating review, because the API server updates them later.
     """

@@ -209,7 +209,7 @@ def _job(variant: int) -> bytes:
 
 
 def _child(number: int, name: str, size: Size, **labels: str) -> bytes:
-    """An object that belongs to the job of this number."""
+    """An object that belongs to the job with this number."""
     job_name = f"job-{number}"
     owner = {"apiVersion": API_VERSION, "kind": "MPIJob", "name": job_name, "uid": f"uid-{number}", "controller": True}
     labels = {"training.kubeflow.org/job-name": job_name, **labels}
@@ -233,7 +233,7 @@ def config_map(index: int, size: Size) -> bytes:
 
 
 def claim(index: int, namespace: str) -> bytes:
-    """The claim for data or checkpoints of a namespace."""
+    """The claim `data` or `checkpoints` of a namespace."""
     spec = {"accessModes": ["ReadWriteMany"], "storageClassName": "fast", "volumeName": f"pv-{index}"}
     return encode(("data", "checkpoints")[index % 2], namespace, spec=spec, status={"phase": "Bound"})
 

@@ -82,7 +82,7 @@ class Servers:
 
     def service(self, name: str, *flags: str | Path, tree: Path = ROOT) -> Server:
         """This project's service with the built-in policy and a log file. `flags` are additional flags of `serve`.
-        `tree` is the folder with its code, which may be another revision.
+        `tree` is the folder with the service's code, which may be of another revision.
         """
         address, ops = _free_address(), _free_address()
         addresses = ["--listen", address, "--ops-listen", ops, "--drain-seconds", "0"]

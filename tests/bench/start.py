@@ -2,7 +2,7 @@
 
 Both run with only the packages of the image.
 
-The result is the minimum of several runs, because other programs affect it least.
+The result is the minimum of several runs, because other programs affect the minimum least.
 """
 
 import os

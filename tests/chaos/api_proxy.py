@@ -1,4 +1,4 @@
-"""A proxy between the service and its API server. It makes reads of single kinds fail.
+"""A proxy between the service and its API server. It makes reads of selected kinds fail.
 
 The service talks to the proxy over plain HTTP without credentials. The proxy has the credentials.
 """

@@ -1,4 +1,4 @@
-"""A cluster with fixed objects, two replicas of the service that watch it through a proxy, and constant reviews."""
+"""A cluster with fixed objects. Two replicas of the service watch it through a proxy and get reviews all the time."""
 
 import subprocess
 import sys

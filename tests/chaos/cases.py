@@ -29,7 +29,7 @@ HOSTILE_POLICIES = {
     "unknown keys": HEADER + "rules: {" + ", ".join(f"k{i}: {{}}" for i in range(10_000)) + "}",
     "deep": HEADER + "rules: " + "[" * 5_000 + "]" * 5_000,
     "aliases": HEADER + "k0: &a0 [x, x]\n" + "".join(f"k{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" for i in range(12)),
-    "no YAML": HEADER + "rules: {\x00",
+    "not YAML": HEADER + "rules: {\x00",
     "a wrong value everywhere": HEADER + "rules: {" + ", ".join(f"{rule}: 7" for rule in REGISTRY) + "}",
     "a large number": HEADER + "priority: 1" + "0" * 5_000,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Makes the clock of a running process jump, as the clock of a node may, with Debian's libfaketime."""
+"""Makes the clock of a running process jump, with Debian's libfaketime."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ class Clock:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """Starts a program with this clock."""
+        """The beginning of a command that starts a program with this clock."""
         settings = {
             "LD_PRELOAD": _library(),
             "FAKETIME_TIMESTAMP_FILE": str(self._file),

@@ -31,7 +31,7 @@ HEADERS = {"Content-Type": "application/json"}
 
 
 class Refusal(OSError):
-    """The reply has no verdict. The text of the exception begins with the HTTP status, or names the HTTP error."""
+    """The reply has no verdict. Its text is the HTTP status and the body, or the name of an exception."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Traffic:
     """Sends `rate` reviews a second until the block ends."""
 
     backends: Callable[[], Sequence[Backend]]
-    """The present replicas."""
+    """The replicas that run now."""
     ca: bytes
     """The CA of the replicas' certificates (PEM)."""
     cases: Sequence[Case]

@@ -1,4 +1,4 @@
-"""The service predicts that a job can never be admitted. The tests compare the predictions with the real Kueue.
+"""Compares the service's predictions about jobs that can never be admitted with the decisions of the real Kueue.
 
 Kueue's controllers create a Workload for each generated MPIJob, and decide whether to admit it. Nothing else runs in
 the tree of cohorts. The service sees the same objects. MPIJOB_KUEUE_JOBS sets how many jobs are tried in each tree.
@@ -161,7 +161,7 @@ def test_job_that_never_fits_is_never_admitted(cases: list[Case]) -> None:
 
 
 def test_nearly_all_jobs_that_are_never_admitted_are_reported(cases: list[Case]) -> None:
-    """With topology-aware scheduling, Kueue also looks for nodes, and the service does not.
+    """With topology-aware scheduling, Kueue also looks for nodes, but the service does not.
 
     Without topology-aware scheduling, the service misses a few jobs: Kueue gives the launcher a flavor and keeps it,
     even if no flavor is left for the workers. This depends on the order of events, so the service reports nothing.
@@ -190,7 +190,8 @@ def test_both_api_versions_of_kueue_give_the_same_objects(cluster: Cluster, view
 class Queue:
     """A LocalQueue `queue` in its own namespace.
 
-    `ours` is a part of the message of the rule `local-queue` about a job in this queue. `theirs` is a part of Kueue's.
+    `ours` is a part of the message of the rule `local-queue` about a job in this queue. `theirs` is a part of Kueue's
+    message.
     """
 
     id: str

@@ -90,7 +90,7 @@ def test_two_ranks_start_with_two_slots(files: Path) -> None:
 
 
 def advisories(*options: str) -> list[bool]:
-    """For each violation of the rule `command-line`, whether it is advisory."""
+    """A truth value for each violation of the rule `command-line`: True if the violation is advisory."""
     command = {"Launcher.template.spec.containers.0.command": ["mpirun", *options, "true"]}
     return [violation.advisory for violation in violations("command-line", command)]
 

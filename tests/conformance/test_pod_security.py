@@ -118,7 +118,8 @@ def verdict(status: int, reply: Any, warnings: list[str]) -> tuple[str, str] | N
 
 Seen = tuple[Level, str, int | None]  # level, check, and the version of its last change
 
-# The API server's validation admits "Unmasked" only with `hostUsers: false`, which Pod Security allows since v1.35.
+# The API server's validation rejects "Unmasked" without `hostUsers: false`. With it, Pod Security allows "Unmasked"
+# since v1.35.
 UNREACHABLE: set[Seen] = {(Level.BASELINE, "procMount", 35)}
 
 
@@ -210,7 +211,7 @@ HOSTILE = {"metadata": {"name": "p"}, "spec": {"hostPID": True, "containers": [{
 
 
 async def test_meaning_of_labels_matches_the_api_server(cluster: Cluster) -> None:
-    """For valid and invalid labels, the enforced, audited and warned levels match, and the errors of the labels."""
+    """The service and the API server read the same levels from the labels, and find the same errors in them."""
     async with client(cluster) as api:
         newest = await api.newest()
         for namespace, given in ODD_NAMESPACES.items():

@@ -140,7 +140,7 @@ class Comparison:
         shown = f"{mutant.place}: {mutant.change}\n  {message[:400]}\n  {ours}"
         if status == 201:
             violations = [violation for rule in ("schema", "pod-template") for violation in ours.get(rule, ())]
-            # The API server accepts these pods, but the kubelet does not start them.
+            # A violation `never start` is right: the API server accepts the pod, but the kubelet does not start it.
             if any("never start" not in violation.message for violation in violations):
                 self.wrong.append(shown)
         elif status in {400, 422}:

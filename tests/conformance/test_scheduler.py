@@ -49,7 +49,7 @@ TINY = {"containers": [{"name": "a", "image": "x"}], "tolerations": [{"operator"
 
 
 def node(rng: Random, index: int) -> dict[str, Any]:
-    """A random node, with or without GPUs and taints. Its memory is a round number or a kubelet's number."""
+    """A random node, with or without GPUs and taints. Its memory is round, or an odd number as kubelets report it."""
     name = f"node-{index}"
     gpus = rng.choice((0, 2, 4, 8))
     labels = {HOSTNAME: name, "zone": rng.choice("ab"), GENERATION: rng.choice("345")}

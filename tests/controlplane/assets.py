@@ -41,10 +41,11 @@ class Assets:
 
 
 def assets(*, progress: Progress | None = None) -> Assets:
-    """The project's build, which is made now if it is not cached. Programs in KUBEBUILDER_ASSETS replace those built.
+    """The project's build, which is made now if it is not cached.
 
-    KUBEBUILDER_ASSETS is a folder of envtest (https://book.kubebuilder.io/reference/envtest). It must have etcd,
-    kube-apiserver and kubectl. Its kube-controller-manager and kube-scheduler are used if they exist.
+    Programs in KUBEBUILDER_ASSETS replace programs of the build. KUBEBUILDER_ASSETS is a folder of envtest
+    (https://book.kubebuilder.io/reference/envtest). It must have etcd, kube-apiserver and kubectl. Its
+    kube-controller-manager and kube-scheduler are used if they exist.
     """
     folder = ensure_built(progress=progress)
     controlplane = str(folder / "bin" / "controlplane")

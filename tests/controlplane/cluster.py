@@ -50,7 +50,7 @@ class Cluster(ControlPlane):
     def start_kwok(self, nodes: Sequence[Mapping[str, Any]]) -> None:
         """Create `nodes`, with KWOK as their kubelets: pods run at once, and pods of Jobs complete at once.
 
-        A Job's pod with the annotation nodes.KEEP_RUNNING runs until it is deleted.
+        A Job's pod with the annotation `nodes.KEEP_RUNNING` runs until it is deleted.
         """
         address = f"127.0.0.1:{free_port()}"
         config = self.dir / "kwok-stages.yaml"
@@ -69,8 +69,8 @@ class Cluster(ControlPlane):
     def start_kueue(self, *, settings: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Start the real Kueue as its ServiceAccount, with upstream's roles and webhooks.
 
-        Kueue manages jobs of kueue.FRAMEWORKS. The ConfigMap kueue.CONFIG_MAP has Kueue's configuration, as in an
-        installation: upstream's configuration, with the fields in `settings` replaced.
+        Kueue manages jobs of `kueue.FRAMEWORKS`. As in an installation, the ConfigMap `kueue.CONFIG_MAP` has Kueue's
+        configuration. This is upstream's configuration, with the fields in `settings` replaced.
         """
         folder = self.dir / "kueue"
         (certificates := folder / "certificates").mkdir(parents=True)

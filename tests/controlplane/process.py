@@ -82,7 +82,7 @@ def free_port() -> int:
 def _ports() -> Iterator[int]:
     """The ports of this process, in a cycle. A port is reused as late as possible, because its program may restart.
 
-    A process owns a block of ports while it has the first port open.
+    A process owns a block of ports while it keeps the first port of the block open.
     """
     for first in random.sample(BLOCKS, len(BLOCKS)):
         with suppress(OSError):

@@ -12,7 +12,7 @@ def inputs(target: str) -> list[bytes]:
 
 
 def keep(target: str, data: bytes) -> Path:
-    # The name of a file is like libFuzzer's.
+    # libFuzzer also names its files by SHA-1.
     path = FOLDER / target / hashlib.sha1(data, usedforsecurity=False).hexdigest()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)

@@ -120,7 +120,7 @@ def policies(data: bytes) -> None:
 
 
 def expressions(data: bytes) -> None:
-    """Any text as a custom rule's expression has a value or an error, and does not affect a second rule."""
+    """A custom rule may have any text as its expression: it gives a value or an error, and no second rule changes."""
     with suppress(TooExpensive):
         outcome, other = limited(lambda: outcomes(_text(data), "object.spec.slotsPerWorker == 2"))
         assert other == Outcome()
@@ -128,7 +128,7 @@ def expressions(data: bytes) -> None:
 
 
 def network_annotations(data: bytes) -> None:
-    """After networks are added to a valid annotation, it has the existing networks, then the added networks."""
+    """A valid annotation to which networks are added lists the existing networks first, then the added networks."""
     text = _text(data)
     with suppress(NetworksError):
         existing = networks.parse(text)

@@ -1,4 +1,4 @@
-"""Builds the program with the code of Argo CD and Flux, for the tests that need it."""
+"""The recipe of a program that contains the code of Argo CD and Flux."""
 
 from pathlib import Path
 from typing import Final

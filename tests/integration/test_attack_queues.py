@@ -85,7 +85,7 @@ STARTS = {
 
 
 @pytest.mark.parametrize("waits", list(STARTS))
-def test_replaced_claim_of_a_job_without_pods_is_checked_at_its_start(
+def test_replaced_claim_of_a_job_without_pods_is_checked_when_the_job_starts(
     cluster: Cluster, namespace: str, waits: str
 ) -> None:
     before, starts = STARTS[waits]

@@ -84,10 +84,10 @@ def two_violations(namespace: str) -> dict[str, Any]:
     ids=[
         "every verb on jobs",
         "every verb in the group of jobs",
-        "exempt on jobs",
+        "the verb exempt on jobs",
         "one rule",
         "one custom rule",
-        "the word custom",
+        "custom as the name of a rule",
         "all rules",
         "everything",
     ],
@@ -184,7 +184,7 @@ def test_account_named_like_kueue_is_not_trusted_without_kueue(cluster: Cluster,
 @pytest.mark.parametrize("user", [KUEUE, "eve"])
 @pytest.mark.parametrize("claim", [None, *CLAIMS])
 def test_job_cannot_skip_the_time_limit(cluster: Cluster, namespace: str, claim: str | None, user: str) -> None:
-    """The user tries an annotation, and false claims that a controller created the job."""
+    """The user writes the annotation `skip`, and may also claim falsely that a controller created the job."""
     grant(cluster, namespace, user, CREATE_JOBS)
     metadata = {"annotations": {"training.openshift.io/skip": "job-timeout"}, **CLAIMS.get(claim or "", {})}
     job = example(PI, namespace=namespace, **metadata)

@@ -1,4 +1,4 @@
-"""Attempts to run longer than a policy allows, on the real API server and operator."""
+"""Users try to run jobs longer than a policy allows, with the real API server and operator."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ WORKERS = "training.kubeflow.org/job-role=worker"
 
 
 class Job:
-    """A job called pi with a limit of 5 s. The test stands in for the kubelet of its workers."""
+    """The job `pi` with a time limit of 5 s. The test writes the status of the worker pods, because no kubelet does."""
 
     def __init__(self, cluster: Cluster, namespace: str, **spec: Any) -> None:
         self.cluster = cluster
@@ -115,7 +115,7 @@ def test_workers_without_a_launcher_have_a_separate_time_limit(
         conditions = job.status().get("conditions", [])
         return any(one["type"] == "Failed" and one["reason"] == "DeadlineExceeded" for one in conditions) or None
 
-    cluster.wait_for("the job to fail by the launcher's limit, which starts at a suspension", ended)
+    cluster.wait_for("the job to fail at the launcher's time limit, which begins after the suspension", ended)
 
 
 def test_workers_have_a_time_limit_if_the_api_server_rejects_the_launcher(
@@ -146,7 +146,7 @@ def test_workers_keep_their_time_limit_after_updates_and_deletion(
 
 
 @pytest.mark.parametrize("role", ["Launcher", "Worker"])
-def test_grace_period_of_a_year_is_rejected_and_of_an_hour_accepted(
+def test_grace_period_of_a_year_is_rejected_and_one_of_an_hour_is_accepted(
     operator_cluster: Cluster, namespace: str, role: str
 ) -> None:
     job = Job(operator_cluster, namespace)

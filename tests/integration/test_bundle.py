@@ -87,7 +87,7 @@ def test_bill_of_materials_has_exactly_the_installed_packages(bundle: Bundle) ->
     assert found["metadata"]["component"]["name"] == "mpijob-webhook"
 
 
-def test_provenance_names_the_files_of_the_bundle(bundle: Bundle) -> None:
+def test_provenance_lists_the_files_of_the_bundle(bundle: Bundle) -> None:
     statement = json.loads(bundle.text("provenance.json"))
     sums = {name: found for found, name in (line.split("  ", 1) for line in bundle.text("SHA256SUMS").splitlines())}
     del sums["provenance.json"]
@@ -99,7 +99,7 @@ def test_provenance_names_the_files_of_the_bundle(bundle: Bundle) -> None:
     )
 
 
-def test_manifests_and_mirrors_name_the_image_by_its_digest(bundle: Bundle) -> None:
+def test_manifests_and_mirrors_refer_to_the_image_by_its_digest(bundle: Bundle) -> None:
     kubectl = ensure_built() / "bin" / "kubectl"
     rendered = subprocess.run([kubectl, "kustomize", bundle.folder], capture_output=True, text=True, check=True).stdout
     pods = [each["spec"]["template"]["spec"] for each in yaml.load_all(rendered) if each["kind"] == "Deployment"]

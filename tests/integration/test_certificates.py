@@ -176,7 +176,7 @@ def test_overwritten_ca_bundles_are_restored_while_the_ca_secret_is_deleted(
 
 
 def test_no_job_is_lost_when_the_api_server_restarts(deployment: Deployment, replicas: list[Backend]) -> None:
-    """The API server is down until leaf certificates would expire. Replicas renew them with the CA in their memory."""
+    """The API server is down for longer than a leaf certificate lasts. Replicas renew it with the CA in memory."""
     _use_lasting_ca(deployment)
     with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
         time.sleep(1)

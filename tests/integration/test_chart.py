@@ -191,7 +191,7 @@ def test_hooks_are_not_registered_before_a_replica_is_ready(cluster: Cluster) ->
         cluster.kubectl("delete", "namespace", PROGRAM)
 
 
-def test_notes_name_the_next_step(cluster: Cluster) -> None:
+def test_notes_contain_the_next_step(cluster: Cluster) -> None:
     command = ("install", PROGRAM, build.CHART, "-n", "ml", "--dry-run", IMAGE, "--kubeconfig", cluster.kubeconfig)
     notes = helm(*command).partition("NOTES:")[2]
     assert "is in namespace ml, whose own MPIJobs it never sees" in notes

@@ -1,4 +1,4 @@
-"""Completion in real zsh and fish, from Debian's packages if they are not installed."""
+"""Completion in real zsh and fish. A shell that is not installed comes from Debian's package."""
 
 import os
 import pty

@@ -1,4 +1,4 @@
-"""A converted job of SageMaker: the webhook admits it, the operator runs it, and it succeeds."""
+"""A SageMaker job is converted to an MPIJob. The webhook admits the MPIJob, the operator runs it, and it succeeds."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -59,7 +59,7 @@ def test_converted_job_is_admitted_and_succeeds(operator_cluster: Cluster, names
     job = converted(CASES["spot, with checkpoints"].request)
     job["metadata"]["namespace"] = namespace
     title = job["metadata"]["name"]
-    # The service sees the claim a moment after kubectl.
+    # The service sees the claim a moment after kubectl has created it.
     created = lambda: operator_cluster.kubectl("create", "-f", "-", stdin=job, check=False).returncode == 0  # noqa: E731
     operator_cluster.wait_for("the job to be admitted", lambda: created() or None, timeout=60)
     ended = lambda: has_condition(operator_cluster.get("mpijob", title, "-n", namespace), "Succeeded")  # noqa: E731

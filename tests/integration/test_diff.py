@@ -16,7 +16,7 @@ def test_diff_of_jobs_created_without_and_with_the_webhook(cluster: Cluster, nam
     cluster.kubectl("create", "-f", "-", stdin=job)
 
     def diff() -> subprocess.CompletedProcess[str]:
-        # kubectl searches plug-ins on the PATH.
+        # kubectl looks for plug-ins on the PATH.
         env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
         command = [assets().kubectl, "mpijob", "diff", f"{namespace}/pi", "--kubeconfig", str(cluster.kubeconfig)]
         return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)

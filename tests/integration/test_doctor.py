@@ -215,7 +215,7 @@ def disarmed(cluster: Cluster) -> Iterator[None]:
         yield
 
 
-def test_user_without_rights_gets_unknown_diagnoses(unattended: Installed) -> None:
+def test_every_finding_for_a_user_without_rights_is_unknown(unattended: Installed) -> None:
     """A missing permission is not reported as a problem of the installation."""
     kubeconfig = unattended.cluster.kubeconfig_for("nobody", [])
     findings, code = report(unattended.cluster, kubeconfig=kubeconfig)

@@ -48,7 +48,7 @@ def test_build_context_has_exactly_the_copied_files() -> None:
     assert {source.partition("/")[0] for sources in copied for source in sources.split()} == context
 
 
-def test_build_tools_have_the_versions_of_development() -> None:
+def test_build_tools_have_the_same_versions_as_in_development() -> None:
     def locked(name: str) -> set[str]:
         return set(re.findall(r"^[\w.-]+==.*(?:\n    .*)*", (ROOT / "requirements" / name).read_text(), re.MULTILINE))
 
@@ -65,7 +65,7 @@ def test_base_image_has_no_default() -> None:
     assert "--require-hashes" in text
 
 
-def test_image_runs_serve_as_a_numeric_user(image: Image) -> None:
+def test_image_runs_the_command_serve_as_a_numeric_user(image: Image) -> None:
     assert image.config["User"] == "65532:65532"
     assert image.config["Cmd"] == ["serve"]
 

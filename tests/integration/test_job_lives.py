@@ -1,6 +1,6 @@
-"""Two replicas write deadline Events and metrics of jobs, with only the permissions of these components.
+"""Two replicas write deadline Events and metrics of jobs. One replica is killed.
 
-One replica is killed.
+The replicas have only the permissions of the default overlay and of the component `deadline-events`.
 
 MPIJOB_LIVES sets the number of jobs of each of the seven kinds. `make lives` sets it to 72.
 """
@@ -67,7 +67,7 @@ def account(cluster: Cluster) -> Path:
 
 @pytest.fixture(scope="module")
 def rights(cluster: Cluster) -> None:
-    """Grants the permissions of the component."""
+    """Grants the permissions of the component `deadline-events`."""
     cluster.apply(load_all(RIGHTS.read_text()))
 
 

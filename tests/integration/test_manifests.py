@@ -147,7 +147,7 @@ def test_applying_the_manifests_again_keeps_ca_and_ca_bundles(cluster: Cluster, 
     delete(cluster, folder)
 
 
-def test_service_can_write_its_ca_secret_and_key_removal_can_delete_secrets(cluster: Cluster, overlays: Path) -> None:
+def test_rights_on_secrets_are_minimal(cluster: Cluster, overlays: Path) -> None:
     rights = {
         name: sorted(
             (role["kind"], role["metadata"]["name"], *rule.get("resourceNames", ["*"]), *rule["verbs"])

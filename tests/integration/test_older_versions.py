@@ -149,7 +149,7 @@ def test_rules_apply_to_jobs_in_older_versions(cluster: Cluster, namespace: str)
     assert "spec.mpiReplicaSpecs[Worker].replicas: 1 worker, at least 2 required." in refused.stderr
 
 
-def test_job_unreadable_by_the_operator_is_rejected_in_every_version(cluster: Cluster, namespace: str) -> None:
+def test_job_that_the_operator_cannot_read_is_rejected_in_every_version(cluster: Cluster, namespace: str) -> None:
     job = horovod(namespace)
     job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = 5
     refused = cluster.kubectl("create", "--validate=false", "-f", "-", stdin=job, check=False)

@@ -125,7 +125,7 @@ def test_init_writes_the_ssh_path_of_the_image_user(of_openshift: Cluster, proje
     assert job["spec"]["sshAuthMountPath"] == "/home/mpiuser/.ssh"
 
 
-def test_user_id_chosen_by_openshift_cannot_read_the_ssh_keys(of_openshift: Cluster, project: str) -> None:
+def test_warning_says_that_openshift_chooses_the_user_id(of_openshift: Cluster, project: str) -> None:
     output, refusal = tried(of_openshift, project, changed({"metadata.name": "plain", "metadata.namespace": project}))
     assert refusal == ""
     assert "SCC restricted-v2 runs the pods as user 1000680000" in output

@@ -88,7 +88,7 @@ def test_job_rejected_by_the_operator_is_rejected_at_creation(operator_cluster: 
 
     with service.running(cluster):
         for name, (changes, path) in REFUSED.items():
-            # The stored job still exists, so the copy gets a different name. A name that is itself the error stays.
+            # The stored job still exists, so the copy gets a different name, unless the name is the error.
             other = name if path == "metadata.name" else f"{name}-again"
             stderr = create(cluster, namespace, other, changes, "--dry-run=server")
             assert path in stderr, stderr

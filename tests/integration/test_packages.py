@@ -58,7 +58,7 @@ def installed(packages: Packages, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
-    """A folder with modules that have the names of modules that the service imports. An import of them fails."""
+    """A folder whose modules are named like modules that the service imports. Importing them fails."""
     for name in ("webhook", "certs", "yaml", "manifests"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')")
     (tmp_path / "good.yaml").write_text(yaml.dump(GOOD))
@@ -128,7 +128,7 @@ def test_modules_are_imported_from_the_installation(installed: Path, elsewhere: 
 
 
 def run(command: list[str], folder: Path, *, code: int = 0) -> str:
-    """The output of the command, in an environment without variables that point to the checkout."""
+    """Run the command without environment variables that point to the checkout. Returns its output."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     path = os.pathsep.join(
         entry for entry in os.environ["PATH"].split(os.pathsep) if entry != sysconfig.get_path("scripts")

@@ -188,7 +188,7 @@ class TestTenant:
         assert "1 worker, at least 2 required" in refused.stderr
 
 
-def test_audit_log_names_the_policy_versions(cluster: Cluster, namespace: str) -> None:
+def test_audit_log_contains_the_versions_of_policies(cluster: Cluster, namespace: str) -> None:
     apply(cluster, policy_configmap("rules: {worker-count: {max: 3}}"))
     cluster.wait_for("the policy", lambda: "at most 3" in create(cluster, namespace, 4) or None)
     stored = cluster.get("configmap", "platform", "-n", POLICIES)

@@ -41,7 +41,7 @@ def binding(kind: str, role: str, *subjects: dict[str, str], whole: bool = False
 
 @pytest.fixture(scope="module")
 def policies(cluster: Cluster) -> Iterator[str]:
-    """The namespace of the policy ConfigMaps. One policy applies to namespaces with the label tier: premium."""
+    """The namespace of the policy ConfigMaps. One policy applies to namespaces with the label `tier: premium`."""
     name = cluster.create_namespace("policies")
     premium = "priority: 1\nnamespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}"
     apply(
@@ -57,7 +57,7 @@ def policies(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def team(cluster: Cluster) -> Iterator[str]:
-    """A namespace of the base tier with too many jobs for one page of a list. Five of the jobs have nine workers."""
+    """A namespace with the label `tier: base`. Its jobs need two pages of a list. Five jobs have nine workers."""
     name = cluster.create_namespace("team", labels={"tier": "base"})
     # An operator of other tests ignores jobs with this field.
     elsewhere = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
@@ -103,7 +103,10 @@ def test_replay_reads_all_pages_of_jobs(cluster: Cluster, policies: str, team: s
 
 
 def test_impersonation_needs_the_right_to_impersonate(cluster: Cluster, policies: str, tmp_path: Path) -> None:
-    """The administrator may impersonate every user. carol may impersonate only dave. eve may impersonate no user."""
+    """The administrator may impersonate every user.
+
+    `carol` may impersonate only `dave`. `eve` may impersonate no user.
+    """
     reader = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}
     apply(
         cluster,

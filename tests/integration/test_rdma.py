@@ -70,7 +70,10 @@ def workers(cluster: Cluster, namespace: str) -> list[dict[str, Any]] | None:
 def test_pods_have_devices_and_networks(
     operator_cluster: Cluster, replica: Replica, namespace: str, resource: str, expected: dict[str, str]
 ) -> None:
-    """If the networks name a device resource, each pod gets one device per network, otherwise devices of the nodes."""
+    """If the networks name a device resource, each pod gets one device per network.
+
+    Otherwise each pod gets a share of a node's devices.
+    """
     networks = [network(name, resource, namespace=namespace) for name in ("own", "rail-0")]
     operator_cluster.apply([{**each, "spec": {}} for each in networks])
     job = rdma_job(namespace)

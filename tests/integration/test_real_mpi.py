@@ -61,7 +61,7 @@ CASES = {
     "intel": Case("intel", "Intel", "mpiexec", {}),
     "port-4": Case("openmpi-4", "OpenMPI", WITH_ARGS, ON_PORT),
     "port-5": Case("openmpi-5", "OpenMPI", WITH_ARGS, ON_PORT),
-    # The injection mpi-env is disabled when these jobs are created.
+    # The injection `mpi-env` is disabled when these jobs are created.
     "without-5": Case("openmpi-5", "OpenMPI", "mpirun -x NCCL_DEBUG", {}),
     "without-port-5": Case("openmpi-5", "OpenMPI", WITH_ARGS, ON_PORT, (HOSTFILE,)),
 }
@@ -192,7 +192,7 @@ def test_ranks_start_on_both_workers_with_the_exported_environment(
     )
 
 
-def test_open_mpi_5_stays_on_the_launcher_without_mpi_env(start: Start) -> None:
+def test_open_mpi_5_without_injection_mpi_env_stays_on_the_launcher(start: Start) -> None:
     found = ranks(start("without-5"))
     assert [one["host"] for one in found] == ["without-5-launcher"] * 2
 
@@ -203,7 +203,7 @@ def test_options_of_ssh_reach_open_mpi(start: Start, name: str) -> None:
     assert [one["host"] for one in found] == [f"{name}-worker-0", f"{name}-worker-1"]
 
 
-def test_options_of_ssh_do_not_reach_open_mpi_5_without_mpi_env(start: Start) -> None:
+def test_options_of_ssh_do_not_reach_open_mpi_5_without_injection_mpi_env(start: Start) -> None:
     done = start("without-port-5")
     assert done.returncode != 0
     assert "port 22: Connection refused" in done.stderr

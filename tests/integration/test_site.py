@@ -90,7 +90,7 @@ def test_pages_of_rules_show_messages_with_mistake_and_fix(site: Path) -> None:
     with_fix = {entry.id for entry in explanations.entries() if "What to do:" in _page(site, entry)}
     assert with_fix >= set(REGISTRY)
     injections = [entry for entry in explanations.entries() if entry.kind == "injection"]
-    # The reviews in tests/corpus have no user, and no policy that enables worker-readiness.
+    # The reviews in tests/corpus have no user, and no policy that enables `worker-readiness`.
     without_example = {"created-by", "worker-readiness"}
     assert {entry.id for entry in injections if "it puts:" not in _page(site, entry)} == without_example
     catalogue = (site / "messages.html").read_text()
@@ -187,7 +187,7 @@ def test_site_is_accessible_and_searchable_in_a_browser(opened: Opened, address:
     assert found == []
 
 
-def test_search_lists_the_page_with_the_answer_first(chromium: Any, address: str) -> None:
+def test_first_result_of_a_search_is_the_page_with_the_answer(chromium: Any, address: str) -> None:
     with chromium.new_context() as context:
         tab = context.new_page()
         tab.set_default_timeout(PATIENCE_MS)

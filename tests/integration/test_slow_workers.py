@@ -91,7 +91,7 @@ def job(index: int, namespace: str, chosen: random.Random) -> dict[str, Any]:
 
 
 def outcomes(cluster: Cluster, sshd: Sshd, folder: Path, labels: dict[str, str]) -> list[Life]:
-    """The outcomes of JOBS jobs. Half of the jobs have a queue."""
+    """The outcomes of `JOBS` jobs. Half of the jobs have a queue."""
     chosen = random.Random(SEED)
     both = places(cluster, labels)
     drawn = [(index, both[index // 2 % 2], [chosen.uniform(5, SLOWEST) for _ in range(2)]) for index in range(JOBS)]

@@ -50,7 +50,7 @@ def down(operator_cluster: Cluster) -> Iterator[Cluster]:
         operator_cluster.kubectl("delete", "validatingwebhookconfigurations", NAME)
         yield operator_cluster
     with service.running(operator_cluster):
-        pass  # the next run removes the configurations
+        pass  # a clean stop removes the configurations that the crash has left
 
 
 @pytest.mark.parametrize("name", SECRETS)

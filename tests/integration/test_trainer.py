@@ -205,7 +205,9 @@ def stored(operator_cluster, checked):
 
 
 @pytest.mark.parametrize("case", REFUSED_LATER)
-def test_error_that_controllers_only_log_is_rejected_at_creation(operator_cluster, checked, stored, namespace, case):
+def test_error_that_controllers_would_only_log_is_rejected_at_creation(
+    operator_cluster, checked, stored, namespace, case
+):
     rule = "pod-template" if case == "fetches-into-nothing" else "upstream-contract"
     if case in AT_THE_JOB:
         operator_cluster.kubectl("create", "-f", "-", stdin=broken_runtime(checked, case, namespace))

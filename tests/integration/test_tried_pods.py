@@ -110,7 +110,7 @@ def test_pods_are_not_tried_without_permission_to_create_them(
     assert "the job's pods (you may not create pods there)" in done.stderr
 
 
-def test_why_tries_pods_that_are_missing(operator_cluster: Cluster, strict: str) -> None:
+def test_command_why_tries_missing_pods(operator_cluster: Cluster, strict: str) -> None:
     job = changed({"metadata.namespace": strict, "metadata.name": "waits"}, GOOD)
     operator_cluster.kubectl("create", "-f", "-", stdin=job)
     operator_cluster.wait_for("the workers", lambda: operator_cluster.get("pods", "-n", strict)["items"] or None)

@@ -92,7 +92,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def denied(view: ClusterView, job: dict[str, Any]) -> set[str]:
-    """The rules that reject the job under a policy in which all rules have the action deny."""
+    """The rules that reject the job under a policy in which all rules have the action `deny`."""
     decision = pipelines.validate(jobs.request(job), policy=POLICY, view=view, today=date(2026, 1, 1))
     return {finding.rule for finding in decision.denied}
 

@@ -181,7 +181,9 @@ def test_job_stays_in_the_queue_of_its_namespace(cluster: Cluster, namespace: st
     assert (after["spec"]["queue"], after["metadata"]["generation"]) == ("open", 1)
 
 
-def test_operator_moves_the_job_to_the_default_queue_without_the_injection(cluster: Cluster, namespace: str) -> None:
+def test_without_the_injection_the_operator_moves_the_job_to_the_default_queue(
+    cluster: Cluster, namespace: str
+) -> None:
     annotate(cluster, namespace, "open")
     create(cluster, namespace, {"metadata.annotations": {"training.openshift.io/skip": "volcano-queue"}})
     moved = lambda: pod_group(cluster, namespace)["spec"]["queue"] == "default" or None  # noqa: E731

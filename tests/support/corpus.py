@@ -1,7 +1,7 @@
 """The outcomes of the jobs in tests/corpus, and the page about them. `python -m tests.support.corpus` writes both.
 
-The name of a job's folder is the job's subject. For the job in NAME.yaml, NAME.outcome has the verdict and the injected
-values without a cluster, and in each namespace of tests/corpus/cluster.yaml.
+The name of a job's folder is the job's subject. NAME.outcome has the verdicts and the injected values for the job in
+NAME.yaml: without a cluster, and in each namespace of tests/corpus/cluster.yaml.
 """
 
 import re

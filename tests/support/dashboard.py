@@ -15,7 +15,7 @@ EMPTY: Final = {
     "{{plugin}} {{version}} {{state}}": "no plug-in is configured",
     "{{entry}} failures": "no plug-in failed",
 }
-"""Legends of queries without results in a healthy cluster, with the reason."""
+"""The legend of each query that has no result in a healthy cluster, with the reason."""
 
 
 def boards() -> list[dict[str, Any]]:

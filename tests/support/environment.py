@@ -16,7 +16,7 @@ LOCK = ROOT / "requirements" / "run.txt"
 
 
 def this(progress: Progress, *more: Path) -> Path:
-    """An interpreter with the packages of the service and of more lock files. Raises ControlPlaneError on failure."""
+    """An interpreter with the packages of the service and of the lock files `more`. ControlPlaneError on failure."""
     return apart(progress, LOCK, *more)
 
 

@@ -28,7 +28,7 @@ spec:
           containers:
           - name: launcher
             image: registry.example.com/ml/train:1.4
-            # With --oversubscribe mpirun also starts if a test sets fewer workers.
+            # With --oversubscribe, mpirun also starts if a test sets fewer workers.
             command: [mpirun, --oversubscribe, -np, "8", python, train.py]
             resources: {limits: {cpu: "1", memory: 1Gi}}
     Worker:
@@ -42,12 +42,12 @@ spec:
 """)[0]
 
 
-# The injection api-access adds this field to both templates of GOOD, which name no service account.
+# The injection `api-access` adds this field to both templates of GOOD, because they set no service account.
 NO_TOKEN = {f"{role}.template.spec.automountServiceAccountToken": False for role in ("Launcher", "Worker")}
 
 
 def changed(changes: Mapping[str, Any] | None = None, base: Mapping[str, Any] = GOOD) -> dict[str, Any]:
-    """A copy of `base` with the value at each dotted path set, or removed with REMOVE.
+    """A copy of `base`. `changes` has the new value for each dotted path; REMOVE removes the value.
 
     `Worker` and `Launcher` are short for their replica specs. Digits are list indices.
     """

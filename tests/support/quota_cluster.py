@@ -1,4 +1,4 @@
-"""A simulated cluster in which replicas admit jobs with a common quota. Calls are slow and fail, watches are late.
+"""A simulated cluster in which replicas admit jobs with a common quota. Calls can be slow or fail, and watches lag.
 
 A `Random` makes all decisions, and time is virtual. `Cluster.committed` is the number of GPUs of all admitted jobs.
 """

@@ -94,8 +94,9 @@ class View:
 
 
 Moment = tuple[int, str]
-"""The number of a write, and the moment: before it is sent, when it was sent, or when it was answered."""
+"""(number of a write, one of `MOMENTS`)."""
 MOMENTS = ("before", "sent", "done")
+"""The write is not yet sent, is sent, or is answered."""
 
 
 class Calls:

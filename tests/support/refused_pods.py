@@ -1,4 +1,4 @@
-"""Changes of worker pods, with the violation of the rule `pod-template`, and whether the API server accepts the pod.
+"""Changes to worker pods. Each has the violation of the rule `pod-template`, and the API server's verdict on the pod.
 
 Unit tests and tests with the real API server share this table. It also has similar cases without a violation.
 """

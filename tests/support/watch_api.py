@@ -42,7 +42,7 @@ class Time:
 
 
 class FakeApi:
-    """Responds to lists with `lists` and to watches with `watches`, in order. The last response is repeated."""
+    """Answers list requests from `lists` and watch requests from `watches`, in order. The last answer is repeated."""
 
     def __init__(self) -> None:
         self.lists: list[Handler] = [page()]
@@ -124,7 +124,7 @@ def stream(
     then: str = "hold",
     meanwhile: Callable[[], Awaitable[None]] | None = None,
 ) -> Handler:
-    """Lines of a watch. After `meanwhile`, the watch stays open (`then="hold"`), is aborted ("abort"), or ends."""
+    """Writes the lines of a watch and awaits `meanwhile`. Then the watch stays open ("hold"), aborts or ends."""
 
     async def respond(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})

@@ -17,7 +17,7 @@ from webhook.server.policy_watch import PolicyWatch, policies
 
 
 def copy(version: str = __version__, **texts: str) -> dict[str, str]:
-    """The last good policies, as a version of the service stores them in a ConfigMap."""
+    """The ConfigMap data in which this version of the service stores the last good policies."""
     return {f"_{version}": json.dumps(texts, separators=(",", ":"))}
 
 

@@ -1,4 +1,4 @@
-"""Compares injected values with the `Form`s of the injections. By these forms, an update recognises injected values."""
+"""Compares injected values with the `Form`s of the injections. An update recognises injected values by these forms."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -30,8 +30,8 @@ def test_page_matches_the_jobs():
 
 def test_every_injection_changes_a_job():
     found = {author for job in JOBS for verdict in job.verdicts.values() for author in verdict.mutation.authors}
-    # worker-readiness changes no job in a queue, and the corpus' policy is used only for jobs in a queue.
-    # created-by has no effect without a user.
+    # `worker-readiness` changes no job in a queue, and the corpus' policy is used only for jobs in a queue.
+    # `created-by` has no effect without a user.
     without_effect = {"worker-readiness", "created-by"}
     missing = set(injections.REGISTRY) - found - without_effect
     assert not missing, f"add a job to tests/corpus, or a setting to its policy.yaml, for these injections: {missing}"

@@ -1,4 +1,4 @@
-"""The causes in docs/reference/real-jobs.md name existing tests."""
+"""Each cause in docs/reference/real-jobs.md has tests, and these tests exist."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""The files of the chart. Each manifest of an overlay or a component is under a condition."""
+"""The files of the chart. A condition in the template includes or omits each manifest of an overlay or a component."""
 
 import json
 import re

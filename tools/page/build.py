@@ -1,4 +1,4 @@
-"""Builds the playground's page with Node: `python -m tools.page.build FOLDER`. The home directory caches the page."""
+"""Builds the playground's page with Node: `python -m tools.page.build FOLDER`. It is cached in the home directory."""
 
 import argparse
 import fcntl

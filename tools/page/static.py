@@ -1,4 +1,4 @@
-"""Builds the playground's page for any web server: `python -m tools.page.static FOLDER`. Browsers compute verdicts."""
+"""Builds the playground for any web server: `python -m tools.page.static FOLDER`. The browser computes the verdicts."""
 
 import argparse
 import json

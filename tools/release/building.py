@@ -10,7 +10,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 LOCK: Final = ROOT / "requirements" / "run.txt"
 PAGE: Final = ROOT / "webhook" / "parts" / "playground" / "page"
-"""The page of `mpijob-webhook playground`. It is in the wheel if `make page` has built it."""
+"""The page of `mpijob-webhook playground`. The wheel contains the page only after `make page`."""
 PIP: Final = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 
 

@@ -1,4 +1,4 @@
-"""Writes a session as a recording: https://docs.asciinema.org/manual/asciicast/v2/.
+"""Writes a terminal session as a recording: https://docs.asciinema.org/manual/asciicast/v2/.
 
 The times are computed from the text, so the same session always gives the same file.
 """

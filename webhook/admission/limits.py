@@ -19,7 +19,7 @@ MAX_COUNTED_GPUS: Final = 10_000
 MAX_FAULT_CHARACTERS: Final = 500
 """Characters of a fault in the reply about an invalid policy. A key or value of a policy may have any length."""
 MAX_SKIP_CHARACTERS: Final = 1024
-"""Characters to read of the annotation that names injections to skip. The ids of all injections fit."""
+"""Characters that are read from the annotation `training.openshift.io/skip`. The ids of all injections fit."""
 MAX_UNKNOWN_SHOWN: Final = 3
 """Unknown injections named in a warning."""
 MAX_SHOWN_VALUE_CHARACTERS: Final = 30

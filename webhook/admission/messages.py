@@ -119,7 +119,7 @@ def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
 
 
 def first_of(text: str, number: int) -> str:
-    """The text of the first cause with the number of further causes. The OpenShift console shows only the first."""
+    """The text of the first cause with the number of further causes. The OpenShift console shows only this text."""
     return text if number < 2 else f"{text} (and {number - 1} more)"
 
 

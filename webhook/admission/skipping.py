@@ -93,11 +93,11 @@ def passes_unjudged(
     *,
     controllers_change: Callable[[review.AdmissionRequest], bool] | None = None,
 ) -> bool:
-    """Whether an update of an object that cannot be judged passes.
+    """Whether an update passes although its object cannot be judged.
 
     It passes if labels, annotations and spec are unchanged. A controller may also make the changes that
-    `controllers_change` accepts, by default Kueue's changes of a spec. Users may not make these changes, because rules
-    read the changed fields.
+    `controllers_change` accepts, by default Kueue's changes of a spec. Other users may not make these changes, because
+    rules read the changed fields.
     """
     pair = _pair(request)
     if pair is None:

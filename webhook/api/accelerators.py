@@ -80,7 +80,7 @@ _WILDCARD: Final = re.compile(r"[*?[]")
 
 
 def is_accelerator(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether the resource matches one of `patterns`. A name without a domain, such as `cpu`, matches no pattern."""
+    """Whether the resource matches one of `patterns`. A name such as `cpu`, which has no domain, matches no pattern."""
     if "/" not in name or len(name) > _NAME_MAX_LENGTH:
         return False
     names, wildcards = _compiled(patterns)
@@ -133,7 +133,7 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
 
 
 def containers_with_devices(template: PodTemplate) -> list[tuple[str, Container]]:
-    """(path in the template, container) of each container that requests a resource such as `nvidia.com/gpu`."""
+    """(path in the template, container) of each container that requests an extended resource."""
     return [
         (f"spec.{field}[{index}]", container)
         for field, index, container in template.each_container
@@ -142,7 +142,7 @@ def containers_with_devices(template: PodTemplate) -> list[tuple[str, Container]
 
 
 def extended_resources(containers: Iterable[Container]) -> set[str]:
-    """Resources whose names have a domain, such as `nvidia.com/gpu`."""
+    """Resources such as `nvidia.com/gpu`, whose names have a domain."""
     return {
         name
         for container in containers

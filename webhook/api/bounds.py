@@ -84,7 +84,7 @@ class Bounds(msgspec.Struct, frozen=True):
         return amount if self.min is None else max(amount, self.min)
 
     def _near(self, request: Quantity | None, limit: Quantity | None) -> bool:
-        """Whether the ratio is allowed. The API server computes it with floating point numbers, too."""
+        """Whether the ratio is allowed. As in the API server, the ratio is a floating point number."""
         if not request or not limit or self.ratio is None:
             return self.ratio is None
         scale = _MILLI

@@ -15,8 +15,8 @@ _object: Final = msgspec.json.Decoder(dict[str, Any], float_hook=untyped.number)
 def decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
     """The job in JSON `data`, and the object without its `managedFields`.
 
-    ShapeError with the path of the first field of a wrong type. DecodeError if the fault is in a field that the service
-    does not read.
+    ShapeError with the path of the first field that has a wrong type. DecodeError if the fault is in a field that the
+    service does not read.
     """
     return mpijob.decode(data), object_of(data)
 

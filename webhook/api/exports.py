@@ -30,7 +30,7 @@ class Exports:
         dialects = [mpirun.dialect(call.program, implementation) for call in calls]
         self.all = OPEN_MPI not in dialects if calls else implementation != "OpenMPI"
         self.selective = dialects.count(OPEN_MPI) == len(dialects) > 0
-        """Every call is a call of Open MPI, which passes on some variables only."""
+        """Every call is a call of Open MPI, which passes on only some variables."""
         options = [option for call in calls for option in call.options or ()]
         parsed = bool(calls) and all(call.options is not None for call in calls)
         self.certain = parsed and _ONLY_SOME.isdisjoint([name for name, _ in options])

@@ -3,7 +3,7 @@
 from typing import Final
 
 MAX_OBJECT_BYTES: Final = 1536 * 1024
-"""Bytes of a decoded object. A larger object cannot be stored (https://etcd.io/docs/v3.6/dev-guide/limit/)."""
+"""Bytes of an object that is decoded. A larger object cannot be stored (https://etcd.io/docs/v3.6/dev-guide/limit/)."""
 MAX_NESTED_VALUES: Final = 20_000
 """Mappings and lists in an object. Even an empty one takes hundreds of bytes. No timer can interrupt decoding."""
 MAX_CHARACTERS_BEFORE_PROGRAM: Final = 200
@@ -21,7 +21,7 @@ MAX_QUANTITY_EXPONENT: Final = 99
 MAX_IMAGE_CHARACTERS: Final = 1024
 """Characters of an image reference. Longer references are rejected."""
 MAX_NAMES_LOOKED_AT: Final = 2000
-"""Candidates when a similar name is searched. A namespace may have thousands of names."""
+"""Names that the search for a similar name considers. A namespace may have thousands of names."""
 MAX_NAMES_COMPARED: Final = 16
 """Names that are compared letter by letter, which takes hundreds of microseconds each."""
 MAX_SHOWN_KEY_BYTES: Final = 12

@@ -11,7 +11,7 @@ from webhook.api.pod import Container
 
 ENV_PREFIX: Final = "OMPI_MCA_"
 ENV_LIST: Final = "mca_base_env_list"
-"""The parameter that lists variables for the ranks. Open MPI 4 fails if there is this parameter and the option `-x`."""
+"""The parameter that lists variables for the ranks. Open MPI 4 fails if this parameter and the option `-x` are set."""
 _OPTIONS: Final = frozenset(("mca", "gmca", "omca", "gomca", "prtemca"))
 # The shell and Kubernetes expand `$`. The shell also expands a backtick.
 _EXPANDED: Final = frozenset("$`")

@@ -25,7 +25,7 @@ GROUP = "kubeflow.org"
 API_VERSION = "kubeflow.org/v2beta1"
 # API versions of earlier operators; the first is training-operator's.
 OLDER_VERSIONS = ("kubeflow.org/v1", "kubeflow.org/v1alpha2", "kubeflow.org/v1alpha1")
-# Values of `managedBy`, by default mpi-operator (`types.go`, `KubeflowJobController` and `MultiKueueController`).
+# Values of `managedBy`; mpi-operator is the default (`types.go`, `KubeflowJobController` and `MultiKueueController`).
 MPI_OPERATOR = "kubeflow.org/mpi-operator"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 # The operator passes this annotation and `schedulingPolicy.queue` on to Volcano
@@ -170,7 +170,7 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @property
     def owned(self) -> bool:
-        """Whether an owner reference claims to be the job's controller."""
+        """Whether an owner reference names a controller of the job."""
         return any(owner.controller for owner in self.metadata.owner_references or ())
 
     @property
@@ -202,7 +202,7 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
         return self.managed_here and not self.suspended
 
     def misnamed(self, role: str) -> str | None:
-        """The key that the user probably meant for `role`; None if the job has the role or no similar key."""
+        """The key that the user probably meant for `role`; None if the job has the role, or has no similar key."""
         specs = self.spec.mpi_replica_specs or {}
         if role in specs:
             return None
@@ -225,7 +225,7 @@ def is_managed_here(managed_by: str | None) -> bool:
 
 
 def meant_role(key: str) -> str | None:
-    """The role that a key of `mpiReplicaSpecs` resembles, such as `workers`; None if it resembles no role."""
+    """The role that a key of `mpiReplicaSpecs` resembles: `Worker` for `workers`. None if it resembles no role."""
     meant = key.lower().rstrip("s").replace("master", "launcher")
     return next((role for role in (LAUNCHER, WORKER) if meant == role.lower()), None)
 
@@ -239,7 +239,7 @@ _status_decoder = msgspec.json.Decoder(JobStatus | None)
 
 
 def decode(data: bytes | msgspec.Raw) -> MPIJob:
-    """The job in JSON `data`; ShapeError with the path of the first field of a wrong type."""
+    """The job in JSON `data`; ShapeError with the path of the first field that has a wrong type."""
     try:
         return _decoder.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:

@@ -104,7 +104,7 @@ def find(
     *,
     env_from: bool = False,
 ) -> list[Invocation]:
-    """The calls of mpirun and similar programs by a container, as far as its command line shows them.
+    """The calls of mpirun and similar programs that a container makes, as far as its command line shows them.
 
     `implementation` is the job's `mpiImplementation`, which defines the options of mpirun. With `env_from` the
     container has more variables than `env`.
@@ -141,7 +141,7 @@ def find(
 def taken_for_a_file(argv: Sequence[str], implementation: str | None) -> str:
     """The word with mpirun that a shell without `-c` reads as a file name; empty if there is none.
 
-    A shell can run Intel's mpirun from its file, because it is a shell script.
+    Intel's mpirun is a shell script, so a shell can run it from its file.
     """
     word = next((word for word in argv[1:] if not word.startswith("-")), "")
     if word.rpartition("/")[2] in LAUNCHERS and implementation != "Intel":

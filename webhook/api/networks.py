@@ -12,7 +12,7 @@ from webhook.api import names
 
 NETWORKS: Final = "k8s.v1.cni.cncf.io/networks"
 DEFAULT_NETWORK: Final = "v1.multus-cni.io/default-network"
-"""Replaces the cluster's default network for a pod."""
+"""The annotation that replaces the cluster's default network for a pod."""
 
 RESOURCE_NAME: Final = "k8s.v1.cni.cncf.io/resourceName"
 """The annotation of a NetworkAttachmentDefinition that names the device resource that each attached pod needs."""
@@ -21,7 +21,7 @@ _INTERFACE_MAX_LENGTH: Final = 15  # Linux' IFNAMSIZ without the final zero byte
 
 
 class NetworksError(ValueError):
-    """The message is a predicate with the reason."""
+    """The message begins with a verb, such as `has a name that ...`."""
 
 
 class Network(NamedTuple):

@@ -282,7 +282,7 @@ class PodLabels(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
 
 
 class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """Nodes with the same value of the label `topologyKey` are close together."""
+    """Nodes count as close together if they have the same value of the label that `topologyKey` names."""
 
     topology_key: str = ""
     label_selector: PodLabels | None = None

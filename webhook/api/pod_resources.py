@@ -186,7 +186,7 @@ class Use(NamedTuple):
 
 
 def at_once(uses: Iterable[Use]) -> dict[str, Quantity]:
-    """The maximum of each resource that a pod uses at the same time.
+    """The highest amount of each resource that a pod uses at any moment.
 
     Init containers run one after the other, before the containers. Sidecars keep running. Containers run in parallel.
     """

@@ -1,4 +1,4 @@
-"""All quantities in a pod template that Kubernetes parses."""
+"""All quantities that Kubernetes parses in a pod template."""
 
 from collections.abc import Mapping, Sequence
 

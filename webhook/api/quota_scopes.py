@@ -10,7 +10,7 @@ VOLUME_ATTRIBUTES_CLASS = "VolumeAttributesClass"
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """An entry of the list `scopes` has the operator Exists."""
+    """A condition for the objects that a quota counts. An entry of the list `scopes` has the operator `Exists`."""
 
     name: str
     operator: str = "Exists"

@@ -124,7 +124,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def decode(body: bytes) -> AdmissionRequest:
-    """The request in `body`; ReviewError if the body is invalid, with the uid if it is readable."""
+    """The request in `body`; ReviewError if the body is invalid, with the uid if the uid is readable."""
     try:
         review = _review.decode(body)
     except _FAULTS as error:

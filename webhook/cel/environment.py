@@ -102,7 +102,7 @@ def _overloads(declared: list[Declared], message: Any) -> Iterator[Any]:
 
 
 def _called(work: Callable[..., Any], message: Any, *arguments: Any) -> Any:
-    """The result of `work`, which takes and returns quantities as `Amount`, and the engine as `message`."""
+    """The result of `work`. `work` handles quantities as `Amount`, and the engine handles them as `message`."""
     quantity = type(message())
     result = work(*(Amount(int(value.nano)) if isinstance(value, quantity) else value for value in arguments))
     return message(nano=str(result.nano)) if isinstance(result, Amount) else result

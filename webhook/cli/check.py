@@ -164,7 +164,7 @@ def _try_pods(access: Access) -> "TryPods":
 
 
 def _misspelt(objects: "Iterable[Manifest]") -> "list[ManifestError]":
-    """Errors for kinds of optional checks in wrong case, such as `trainjob`."""
+    """Errors for objects whose kind differs from a kind of an optional check only in its case, such as `trainjob`."""
     from webhook.cli.files import ManifestError
 
     right = {kind.lower(): kind for part_check in CHECKS for kind in part_check.kinds}

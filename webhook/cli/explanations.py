@@ -22,7 +22,7 @@ class Setting:
     """A setting of a rule or an injection."""
 
     name: str
-    """The path in the policy, such as `a.b`. `a[].b` is a field of the items of the list a."""
+    """The path in the policy, such as `a.b`. `a[].b` is a field of the items of the list `a`."""
     type: str
     """The accepted values in words."""
     default: str
@@ -134,7 +134,7 @@ def _settings(schema: Mapping[str, Any], definitions: Mapping[str, Any], prefix:
 
 
 def resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A JSON schema without its own reference to `definitions`. Its inner schemas may still have references."""
+    """The JSON schema. Its reference to `definitions`, if any, is replaced; references in inner schemas stay."""
     reference = schema.get("$ref", "").removeprefix("#/$defs/")
     return {**definitions[reference], **schema} if reference else schema
 

@@ -18,7 +18,7 @@ WIDTH: Final = 112
 # Characters of a value that are shown even after a long field.
 MIN_VALUE_CHARACTERS: Final = 20
 APPENDED: Final = "-"
-"""The last token of a JSON patch that appends to a list."""
+"""The last token of the path, if an operation appends to a list."""
 
 Operation = Mapping[str, Any]
 
@@ -85,7 +85,7 @@ def _additions(patch: Iterable[Operation]) -> Iterator[str]:
 
 
 def _target(operation: Operation) -> tuple[Path, Any]:
-    """(path, value) of an operation. The path includes created parents. An appended item is a list of one item."""
+    """(path, value) of an operation. The path includes created parents. An appended item is returned in a list."""
     tokens = (token.replace("~1", "/").replace("~0", "~") for token in operation["path"].split("/")[1:])
     path: list[str | int] = [int(token) if token.isdecimal() else token for token in tokens]
     value = operation["value"]

@@ -41,7 +41,7 @@ _ANY: Final = Shape(ANY)
 
 
 class SchemaVerdict:
-    """The faults for which the API server would reject a job, and the job without these faults, for the rules."""
+    """The faults for which the API server would reject a job, and the corrected job, which the rules check."""
 
     def __init__(self, document: Mapping[str, Any], schema: CrdSchema, source: Manifest | None = None) -> None:
         self.violations: list[Violation] = []

@@ -1,4 +1,4 @@
-"""Values that users mean by values of a wrong type: a number in quotes, or text where a mapping is expected."""
+"""Guesses what a user means by a value of a wrong type: a number in quotes, or text where a mapping is expected."""
 
 import json
 import re

@@ -54,7 +54,7 @@ class JobWorld:
     """Policies that replace the policies of the cluster, in every namespace."""
     user: UserInfo | None = None
     namespace: str = DEFAULT_NAMESPACE
-    """The namespace of jobs that name none."""
+    """The namespace of jobs that set no namespace."""
     may_exempt: MayExempt | None = None
     """Takes a namespace and rules. Returns true for each rule from which the user may exempt jobs."""
     try_pods: TryPods | None = None

@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 
 class FaultReason(StrEnum):
-    """The reason why a list or a watch ended. The values are labels of metrics."""
+    """The reason why a list or a watch ended. Metrics have the values as labels."""
 
     ENDED = "ended"  # regular end of a watch
     STALLED = "stalled"  # no answer or no bytes for too long

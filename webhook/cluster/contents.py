@@ -82,7 +82,7 @@ R = TypeVar("R")
 
 
 class Groups(dict[Hashable, Group[K, T]]):
-    """Groups by name."""
+    """The groups of records, by name."""
 
     __slots__ = ("of_names",)
 
@@ -103,7 +103,7 @@ class Groups(dict[Hashable, Group[K, T]]):
 def of_names(groups: Mapping[Hashable, Any], make: Callable[[Iterable[Any]], R]) -> R:
     """The value of `make` for the names of the groups, cached if `groups` is a `Groups`.
 
-    `make` must be a function of a module, because it is the key of the cache.
+    `make` must be defined at module level, because it is the key of the cache.
     """
     if not isinstance(groups, Groups):
         return make(groups.keys())

@@ -186,7 +186,7 @@ def launcher(data: bytes | msgspec.Raw) -> Launcher | None:
         owner=sys.intern(owner.uid),
         started=_seconds(status.start_time),
         limit=spec.active_deadline_seconds,
-        # A resumed Job keeps the condition until it has a new startTime. The old startTime is of the previous run.
+        # A resumed Job keeps the condition until it has a new startTime. The old startTime belongs to the previous run.
         suspended=bool(spec.suspend or status.true("Suspended")),
         ended=bool(status.true("Complete") or status.true("Failed")),
     )

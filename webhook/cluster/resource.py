@@ -70,7 +70,7 @@ class Resource(Generic[K, T]):
     alias: str = ""
     """The `name` of a resource whose plural is not unique."""
     awaited: bool = True
-    """The service is ready only after the first list."""
+    """Whether the service waits for the first list before it is ready."""
 
     @property
     def name(self) -> str:

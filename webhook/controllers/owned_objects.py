@@ -40,7 +40,8 @@ JOB_NAME: Final = "training.kubeflow.org/job-name"
 RESYNC: Final = 600.0
 UNKNOWN_PAUSE: Final = 30.0
 LATE_PAUSE: Final = 1.0  # while the cache is updated, or the garbage collector works
-# The longest wait until the garbage collector deletes another owner's object. It never does if the owner still exists.
+# The longest wait until the garbage collector deletes another owner's object. If the owner still exists, the garbage
+# collector does not delete the object.
 PATIENCE: Final = 60.0
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404

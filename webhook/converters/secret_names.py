@@ -1,4 +1,4 @@
-"""Recognizes names of variables and arguments that probably have a secret as their value, such as API_KEY."""
+"""Recognizes names such as API_KEY. The value of such a variable or argument is probably a secret."""
 
 import re
 from typing import Final
@@ -11,7 +11,7 @@ _NAME: Final = re.compile(
     r"(?:.*[_-])?(?:pass(?:word|wd|phrase)|secret|token|credentials?|(?:api|access|secret|private)[_-]?key)",
     re.IGNORECASE,
 )
-# The token in a name such as PAD_TOKEN is a word of a text.
+# Names such as PAD_TOKEN. This token is a word of a text, not a secret.
 _WORD: Final = re.compile(r"(?:.*[_-])?(?:bos|cls|eos|mask|pad|sep|unk)[_-]token", re.IGNORECASE)
 
 

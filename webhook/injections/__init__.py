@@ -2,8 +2,8 @@
 
 `mpijob-webhook explain` and the reference show the docstring of the module; its first line is the summary. An injection
 adds missing fields to a job. A value of the user always stays, and a second run of the injection adds nothing. An
-injection never rejects a job. A value that could do harm is not injected while the relevant objects of the cluster are
-unknown.
+injection never rejects a job. If a value could do harm in some clusters, it is not injected while the relevant objects
+of the cluster are unknown.
 """
 
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ class Injection(msgspec.Struct, frozen=True):
     If this is None, the required values are those that the injection would add to the job.
     """
     quiet: bool = False
-    """Neither a warning nor the annotation `training.openshift.io/injected` lists the injection."""
+    """If true, warnings and the annotation `training.openshift.io/injected` do not list the injection."""
     plugin: str = ""
     """The plug-in that has the injection; empty for an injection of this package."""
 

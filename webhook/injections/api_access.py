@@ -23,7 +23,7 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
     roles = []
     for role, _, replica in job.replicas:
         pod = replica.template.spec
-        # A template without a spec gets none, because a spec without containers is invalid.
+        # A missing spec is not added, because a spec without containers is invalid.
         if pod is None or pod.service_account_name or pod.service_account:
             continue
         if patch.add((*template_path(role), "spec", "automountServiceAccountToken"), False):

@@ -2,7 +2,7 @@
 
 A sidecar breaks the direct connections of MPI and sshd between pods. While the sidecar runs, the launcher and the job
 do not complete (mpi-operator issues 407 and 480). Therefore both pod templates get `sidecar.istio.io/inject: "false"`
-as label and as annotation, because some releases of Istio read the label and others the annotation. The job gets the
+as a label and as an annotation: some releases of Istio read the label, and others read the annotation. The job gets the
 annotation too, for tools that read the job.
 
 A user who wants the sidecar sets this label or annotation to "true" on a template, or on the job for both templates. A

@@ -146,7 +146,7 @@ def _stay(current: str, requested: str | None, patch: PatchBuilder) -> Iterator[
 
 
 def _move(current: str, name: str, reason: str, patch: PatchBuilder) -> Iterator[str]:
-    """Move a waiting job to the queue `name`. If there is a `reason` against it, keep the queue and yield it."""
+    """Move a waiting job to the queue `name`. A `reason` against the move is reported, and the job keeps its queue."""
     if reason:
         yield Caution(f"stays in queue {current}: {reason}")
     queue = current if reason or not name else name

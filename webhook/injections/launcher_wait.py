@@ -11,8 +11,9 @@ pull request 868), the container ends at once.
 
 The init container needs a shell. With `when: shell` it is injected if the launcher's command is a shell, or if the
 workers run sshd in the launcher's image: the operator's default command of a worker is sshd, and sshd rejects a user
-whose login shell is missing (OpenSSH `auth.c`, `allowed_user`). With `when: ownShell` only the launcher's command
-decides, and `when: always` assumes a shell in every image. If the image has no ssh, the launcher starts at once.
+whose login shell is missing (OpenSSH `auth.c`, `allowed_user`). So this image has a shell. With `when: ownShell` only
+the launcher's command decides, and `when: always` assumes a shell in every image. If the image has no ssh, the launcher
+starts at once.
 
 Nothing is injected if waiting could do harm or is not needed:
 
@@ -101,7 +102,7 @@ _ELASTIC: Final = re.compile(r"discover_hosts|--host-discovery-script|--min-n(?:
 
 
 class Shells(StrEnum):
-    """Which jobs get the init container, among the jobs without the annotation."""
+    """Selects the jobs that get the init container. A job with the annotation gets it or not as the annotation says."""
 
     OWN_SHELL = "ownShell"
     SHELL = "shell"

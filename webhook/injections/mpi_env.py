@@ -6,7 +6,7 @@ reports success (mpi-operator issue 842). With a single attempt of ssh, the job 
 Therefore the launcher's first container gets the variables with the new names. Earlier releases ignore them, options of
 mpirun override them, and Intel MPI does not need them.
 
-The parameter `plm_rsh_args` contains options of ssh such as a port. Open MPI 5 does not read this parameter either. Its
+The parameter `plm_rsh_args` contains options of ssh such as a port. Open MPI 5 does not read this parameter either. The
 value is copied to `PRTE_MCA_plm_ssh_args`, from mpirun's command line (`-mca plm_rsh_args "-p 2222"`) or from the
 launcher's variable `OMPI_MCA_plm_rsh_args`. A value with a shell variable cannot be copied and causes a warning.
 

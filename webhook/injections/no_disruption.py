@@ -6,8 +6,8 @@ evict pods to remove nodes and save cost, except pods with the annotations `karp
 The annotations have no effect on preemption, `kubectl drain` or a lost node.
 
 With `budget`, and `serve --disruption-budgets`, each running job gets a PodDisruptionBudget `mpijob-<job>`. The API
-server then rejects the eviction of its pods, and `kubectl drain` waits for the end of the job. The budget has no effect
-on preemption, a lost node, `kubectl delete pod` or `kubectl drain --disable-eviction`.
+server then rejects the eviction of the job's pods, and `kubectl drain` waits for the end of the job. The budget has no
+effect on preemption, a lost node, `kubectl delete pod` or `kubectl drain --disable-eviction`.
 
 Both settings are off by default, because they let a job that hangs keep its nodes until its time limit.
 """

@@ -9,7 +9,7 @@ it. Values of the user stay, and the rule `pod-security` checks them. A privileg
 nothing: it cannot start in this namespace, and injected fields would only hide the reason. Nothing is injected if the
 level is not enforced, or on OpenShift if the pods' SCC fills in the fields.
 
-The worker's first container keeps `NET_BIND_SERVICE`, the only capability that restricted allows. The sshd of
+The worker's first container keeps `NET_BIND_SERVICE`, the only capability that `restricted` allows. The sshd of
 upstream's images has this file capability, and the kernel starts no program whose file capabilities were all dropped
 (mpi-operator `build/base/Dockerfile`, `setcap`).
 

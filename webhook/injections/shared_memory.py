@@ -2,7 +2,7 @@
 
 NCCL and the data loaders of frameworks pass data between processes through `/dev/shm`. Container runtimes limit it to
 64 MiB. A job that needs more fails with "No space left on device" or a bus error after minutes of work. Therefore each
-container that requests an accelerator or a resource claim gets an `emptyDir` with `medium: Memory` there.
+container that requests an accelerator or a resource claim gets an `emptyDir` with `medium: Memory` at `/dev/shm`.
 
 Data in the volume is charged to the memory of the container. Therefore the volume's `sizeLimit` is the size in the
 policy, or the memory limit of the container or pod if that is lower. Without a size and a memory limit, no `sizeLimit`

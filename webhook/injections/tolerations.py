@@ -27,7 +27,7 @@ EXISTS = "Exists"
 
 
 class PolicyToleration(PolicySettings):
-    """A toleration, as in a pod. It is validated like in the API server (kubernetes `pkg/apis/core/validation`)."""
+    """A toleration, as in a pod. It is validated as in the API server (kubernetes `pkg/apis/core/validation`)."""
 
     key: str = Field("", description="The taint's key; empty for every key.")
     operator: Literal["Equal", "Exists"] = Field("Equal", description="Equal compares the value, Exists does not.")

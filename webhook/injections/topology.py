@@ -65,7 +65,7 @@ MATCH_LABEL_KEYS_SINCE: Final = (1, 31)
 """The first version of Kubernetes with `matchLabelKeys` in a pod affinity by default (KEP-3633)."""
 
 WELL_KNOWN: Final = (
-    # https://github.com/NVIDIA/topograph, the newest labels first; tier-0 and leaf name the node's switch
+    # https://github.com/NVIDIA/topograph, the newest labels first; `tier-0` and `leaf` are the node's switch
     "fabric.topograph.run/tier-0",
     "fabric.topograph.run/tier-1",
     "fabric.topograph.run/tier-2",

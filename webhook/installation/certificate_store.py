@@ -1,7 +1,7 @@
 """Stores the CA of `certs.self_managed` in a Secret, and publishes it in the caBundles of the webhook configurations.
 
-Only the Secret's data and the fields `caBundle` are written. The tool that applies the manifests (GitOps) owns all
-other fields.
+This module writes only the Secret's data and the fields `caBundle`. The tool that applies the manifests, such as a
+GitOps tool, owns all other fields.
 """
 
 import time

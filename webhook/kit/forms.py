@@ -25,12 +25,12 @@ class ComesBack(Enum):
     """
 
     WRITTEN_TODAY = "written today"
-    """No further case. This is for mappings, from which `kubectl apply` drops nothing."""
+    """No further case. This is for values in mappings: `kubectl apply` does not drop them."""
     SAME_FILE = "same file"
     """If a user applies the same file again with `kubectl apply`. This is for values that users write too."""
     OTHER_CLIENT = "other client"
-    """As SAME_FILE, and if a client other than `kubectl apply` drops the value. This is for values that users do not
-    write."""
+    """Like SAME_FILE, and also if a client other than `kubectl apply` drops the value. This is for values that users do
+    not write."""
     WITH_OTHERS = "with others"
     """If another value from the same injection is restored."""
     ALWAYS = "always"

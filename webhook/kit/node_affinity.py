@@ -35,8 +35,8 @@ def is_free(template: PodTemplate, key: str) -> bool:
 def require(patch: PatchBuilder, spec: Path, template: PodTemplate, requirements: Sequence[Requirement]) -> list[str]:
     """Adds the conditions to every term, or to a new term if there is none; returns the added keys.
 
-    A requirement is left out if the user's `nodeSelector` or one of the user's terms has its key, because it would
-    restrict the other terms too. `spec` is the path of the pod spec.
+    A requirement is left out if the user's `nodeSelector` or one of the user's terms has the same key. Otherwise the
+    requirement would restrict the user's other terms too. `spec` is the path of the pod spec.
     """
     requirements = [requirement for requirement in requirements if is_free(template, requirement.key)]
     path = (*spec, *_REQUIRED)

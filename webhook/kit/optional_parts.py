@@ -1,6 +1,6 @@
 """The optional parts, and what a part may add to the core.
 
-The core imports a part's modules only when it needs them. Texts such as "package.module:name" name an object in a
+The core imports a part's modules only when it needs them. Texts such as "package.module:name" refer to an object in a
 part's module. A part may import any module of the core.
 """
 

@@ -40,8 +40,8 @@ class Addition(msgspec.Struct, frozen=True, gc=False):
 class PatchBuilder:
     """Records operations on `document`, a decoded JSON object that the builder owns and changes.
 
-    Every operation is an `add` that replaces no value of a user. `author` is the id of the current injection. The lists
-    `operations` and `additions` have the same length and order.
+    Every operation is an `add` that replaces no value of a user. `author` is the id of the current injection. Each
+    operation has an item in `additions`, in the same order, except an operation of `write_own`.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:
@@ -55,7 +55,7 @@ class PatchBuilder:
 
     @property
     def authors(self) -> list[str]:
-        """The id of the injection for each operation."""
+        """The id of the injection for each addition."""
         return [addition.author for addition in self.additions]
 
     def get(self, path: Path) -> Any:

@@ -22,7 +22,7 @@ from webhook.api import duration, names
 
 
 class Action(StrEnum):
-    """The action for a job with a violation, from strongest to weakest."""
+    """The actions for a job with a violation, the strongest first."""
 
     DENY = "deny"
     WARN = "warn"

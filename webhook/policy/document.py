@@ -51,8 +51,8 @@ SshKeys = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519", "operator"]
 
 INJECT_ONLY = "The enabled injections that are used: [] for none, null for all."
 
-# Updates by these users are not checked. Kueue starts, stops and restores jobs by updates, and the garbage collector
-# removes finalizers. A rejected update would leak quota or objects.
+# Most updates by these users are not checked (see the field `controllers`). Kueue starts, stops and restores jobs by
+# updates, and the garbage collector removes finalizers. A rejected update would leak quota or objects.
 CONTROLLERS = (
     "system:serviceaccount:kueue-system:kueue-controller-manager",
     "system:serviceaccount:openshift-kueue-operator:kueue-controller-manager",

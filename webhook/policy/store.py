@@ -174,13 +174,13 @@ _COPY: Final = "_"
 
 
 def remembered_texts(data: Mapping[str, object], version: str = __version__) -> dict[str, str]:
-    """The last good texts by policy, from the copy of `version`, or else of the newest other version."""
+    """The last good text of each policy: from the copy of `version`, or else from the copy of the newest version."""
     copies = _copies(data)
     return copies.get(version if version in copies else max(copies, key=_order, default=""), {})
 
 
 def with_remembered(data: Mapping[str, object], copy: Mapping[str, str], version: str = __version__) -> dict[str, str]:
-    """`data` with the copy of `version`. Of the other versions only the newest copy is kept, to limit the size."""
+    """`data` with the copy of `version`. To limit the size, only the newest copy of another version is kept."""
     of_others = {other: texts for other, texts in _copies(data).items() if other != version}
     newest = max(of_others, key=_order, default=None)
     kept = {} if newest is None else _as_data(newest, of_others[newest])
@@ -195,7 +195,7 @@ def _copies(data: Mapping[str, object]) -> dict[str, dict[str, str]]:
     copies: dict[str, dict[str, str]] = {}
     for key, value in data.items():
         if key.startswith(_COPY):
-            with suppress(msgspec.DecodeError):  # ignored: edited by hand
+            with suppress(msgspec.DecodeError):  # a copy that a user has broken is ignored
                 copies[key.removeprefix(_COPY)] = msgspec.json.decode(str(value), type=dict[str, str])
     return copies
 

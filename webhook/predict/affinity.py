@@ -1,6 +1,6 @@
 """Required pod affinity and anti-affinity that no cluster can satisfy.
 
-Only terms for pods of the job's namespace, with labels and without expressions, are read.
+Reads only terms that select pods of the job's namespace by labels, without expressions.
 """
 
 from collections.abc import Iterator, Mapping

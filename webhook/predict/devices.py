@@ -90,7 +90,7 @@ def _extended_resources(view: ClusterView, _: Context) -> frozenset[str]:
 
 
 def asking(template: PodTemplate, ctx: Context) -> list[tuple[str, Container]]:
-    """(path in the template, container) for containers that request resources with a domain."""
+    """(path in the template, container) for containers that request a resource such as `nvidia.com/gpu`."""
     return ctx.once(_asking, template)
 
 

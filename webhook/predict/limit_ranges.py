@@ -35,7 +35,7 @@ class RequestAndLimit(msgspec.Struct, frozen=True):
     own_request: bool = True
     """False if the request comes from a default or from the limit."""
     own_limit: bool = True
-    """False if the user set no limit: it is missing or comes from a default."""
+    """False if the limit is missing or comes from a default."""
     several: bool = False
     """True if `request` and `limit` are sums over several containers."""
 
@@ -60,7 +60,7 @@ class OutOfBounds(msgspec.Struct, frozen=True):
 
 
 class NoLimit(msgspec.Struct, frozen=True):
-    """A missing or default limit for which the API server rejects the container.
+    """A missing or default limit because of which the API server rejects the container.
 
     The limit is missing, is below the request, or differs from a request that it must equal.
     """

@@ -1,6 +1,6 @@
 """Facts about all nodes together. They are computed again only when the node shapes change, not for each review.
 
-A node shape is the common properties of equal nodes.
+A node shape has the properties that equal nodes share.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -44,13 +44,13 @@ def node_shapes(view: ClusterView) -> Collection[NodeShape]:
 
 
 def counted_shapes(view: ClusterView) -> list[tuple[NodeShape, int]]:
-    """(shape, number of its nodes); empty if nodes are unknown."""
+    """Each shape with the number of its nodes; empty if nodes are unknown."""
     groups = view.groups(NODES)
     return [] if groups is UNKNOWN else [(shape, len(nodes)) for shape, nodes in groups.items()]  # type: ignore[misc]
 
 
 def all_nodes(view: ClusterView) -> AllNodes | Unknown:
-    """UNKNOWN if nodes are unknown or the cluster has none: a later node may have any label."""
+    """UNKNOWN if nodes are unknown, or if there are none: a node that is added later may have any label."""
     groups = view.groups(NODES)
     return of_names(groups, _together) if groups is not UNKNOWN and groups else UNKNOWN
 

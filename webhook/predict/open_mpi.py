@@ -49,7 +49,7 @@ def is_certain_to_refuse(container: Container, call: Invocation) -> bool:
 
 
 def is_all_that_runs(container: Container, call: Invocation) -> bool:
-    """True if the container runs only `call`, and the program's path names no MPI other than Open MPI."""
+    """True if the container runs only `call`, and the program's path does not contain the name of another MPI."""
     path = (container.command or ("",))[0]
     program = path.rpartition("/")[2]
     return program in _PROGRAMS and program == call.program and not any(name in path.lower() for name in _OTHER_MPI)

@@ -113,7 +113,7 @@ def requirement_met(requirement: NodeRequirement, shape: NodeShape) -> bool:
 
 
 def demands(template: PodTemplate, requests: Amounts, tolerations: Collection[Toleration] | None) -> tuple[Demand, ...]:
-    """All demands of a pod. The demands that the fewest nodes meet are first.
+    """All demands of a pod. Demands that few nodes meet come first.
 
     `requests` are those of the whole pod. `tolerations` is None if they are unknown; taints are then ignored.
     """

@@ -68,7 +68,7 @@ class Sizes(msgspec.Struct, frozen=True):
         return span if most is None or not gpus else span & Span(0, (most - self.launcher) // gpus)
 
     def gpus(self, workers: int) -> Span:
-        """The admitted accelerators per worker."""
+        """The admitted numbers of accelerators per worker."""
         most = self.admitted.job_gpus.most
         span = self.admitted.gpus & Span(1)
         return span if most is None else span & Span(0, (most - self.launcher) // max(workers, 1))

@@ -22,7 +22,7 @@ ANNOTATION: Final = f"metadata.annotations[{VOLCANO_QUEUE}]"
 
 
 def queue_of(job: MPIJob) -> tuple[str, str]:
-    """(path, name) of the job's queue; the name is empty if the job names no queue."""
+    """(path, name) of the job's queue; the name is empty if the job sets no queue."""
     policy = job.run_policy.scheduling_policy
     if policy is not None and policy.queue:
         return QUEUE, policy.queue

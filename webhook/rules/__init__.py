@@ -66,7 +66,7 @@ class Violation:
     degree: Degree | None = field(default=None, compare=False)
     """If None, two violations are the same fault only if their texts are equal."""
     follows: str = field(default="", compare=False)
-    """The path of a field, or empty. If another rule reports this field, its fix also fixes this violation."""
+    """The path of a field, or empty. If another rule reports this field, that rule's fix also fixes this violation."""
 
     @property
     def ceiling(self) -> Action:

@@ -9,8 +9,8 @@ All workers, and the launcher with `runLauncherAsWorker`, must fit on the matchi
 job starts and holds its GPUs for ever. This check is left out if Karpenter, or an admission check of the job's queue,
 may add nodes.
 
-Without nodes only affinity is checked: required pod affinity must not contradict the job's own required anti-affinity,
-and must not select labels that the job has and its pods lack.
+If no nodes are known, only pod affinity is checked. Required pod affinity must not contradict the job's own required
+anti-affinity, and must not select labels that the job has and its pods lack.
 
 Tolerations are not compared if a RuntimeClass may add some, or if the job is queued and Kueue's flavors may add some.
 The setting `toleratedTaints` names taints for which other webhooks add tolerations.
@@ -261,7 +261,7 @@ def _label(key: str, value: str, near: Shapes, node: str, ctx: Context) -> tuple
 
 
 def _affinity(demand: Affinity, near: Shapes, node: str) -> tuple[str, str]:
-    """(fault, fix). If there is a single term, the fault names the first condition that no node meets."""
+    """(fault, fix). The fault about a single term contains the first condition that no node meets."""
     fix = "Request labels that nodes have."
     if not demand.terms:
         return "selects no node, because it has no conditions", "Write some, or remove it."

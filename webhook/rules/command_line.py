@@ -165,7 +165,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _absent(parameter: str, value: str, launcher: Container) -> str:
-    """The program that the MCA parameter names and that the launcher lacks; empty if there is none.
+    """The program that the MCA parameter needs, if the launcher lacks it; otherwise empty.
 
     `/etc/mpi` has only the operator's files. The operator's v1 also had an agent there.
     """
@@ -203,7 +203,7 @@ def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
 
 
 def _program(container: Container, argv: Sequence[str], script: str, rest: Sequence[str], job: MPIJob) -> _Fault | None:
-    """`rest` is the words after the script."""
+    """`rest` has the words after the script."""
     program = argv[0].rpartition("/")[2] if argv else ""
     command = shell.unwrapped(container.command or ()) or ("",)
     if command[0] and command[0].split() != [command[0]]:

@@ -7,8 +7,8 @@ have, by nodeSelector or in every term of the required node affinity; `storageCl
 storage; annotations for the audit; no volumes on the disk of the node.
 
 `storageClasses` excludes storage without a claim, such as NFS, and PersistentVolumeClaims that do not exist, because
-their class is decided later. A claim is accepted if the service cannot tell whether it exists. Exception: a claim that
-is replaced after the check is checked again only when a user resumes the job.
+their class is decided later. A claim is accepted if the service cannot tell whether it exists. A claim that is replaced
+after the check is checked again only when a user resumes the job.
 """
 
 import re

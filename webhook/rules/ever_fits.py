@@ -6,7 +6,7 @@ if
 - its pods request a resource for which the ClusterQueue has no quota (`resource X unavailable in ClusterQueue`);
 - no flavor matches the pods (`NoMatchingFlavor`): the pods do not tolerate the flavor's taint, they require a label
   that the flavor does not have, or only one of the two (pods and flavor) uses topology-aware scheduling;
-- all flavors are topology-aware and a role, such as most launchers, requests no resource that the ClusterQueue covers
+- all flavors are topology-aware, and the launcher or the workers request no resource that the ClusterQueue covers
   (`no TAS flavor assigned`). A request of `0` avoids this;
 - no matching flavor has enough quota, including all quota that the cohort could lend (`ExceedsMaxQuota`).
 
@@ -89,7 +89,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _path(obstacle: Obstacle) -> str:
-    """The path of the role, or of the only part of its template that no flavor matches."""
+    """The path of the mismatched part of the template, or of the role if there is not exactly one such part."""
     path = obstacle.pod_set.path
     parts = {mismatch.part for mismatch in obstacle.mismatches}
     if obstacle.shortages or len(parts) != 1:

@@ -267,7 +267,7 @@ def _bounds(role: str, path: str, counted: Devices, bound: _Bound, suggest: Call
     if counted.requested > bound.most:
         yield _too_many(pod, role, path, counted, bound)
     elif counted.most is not None and counted.most < bound.least:
-        # Claims need another template, so the number of a worker is not suggested.
+        # The fix for a claim is a new template, so it has the minimum instead of a worker's number.
         number = bound.least if counted.by_claim else suggest()
         fix = f"Request {number} or more {_where_else(counted, 'in resources.limits')}."
         fault = f"{pod} requests {number_of(counted.most, 'GPU')}, at least {bound.least} required"

@@ -75,7 +75,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
         return
     launcher, worker = launchers[0], workers[0]
     for _, path, replica in job.replicas:
-        pod = replica.template.spec  # with hostNetwork the operator sets the policy
+        pod = replica.template.spec  # with hostNetwork the operator sets dnsPolicy
         if pod and pod.dns_policy == "Default" and not pod.host_network and b'"nameservers"' not in bytes(ctx.document):
             yield Violation(f"{path}.template.spec.dnsPolicy", "the node's DNS knows no workers", "Remove it.")
     faults = [*_launcher(launcher, job.mpirun_calls), *_address(launcher, job)]

@@ -92,7 +92,7 @@ class _TemplateImages(NamedTuple):
 
 
 def _unpinned(job: MPIJob, stored: MPIJob | None) -> Mapping[str, int]:
-    """Numbers the fields whose image has no digest, from 1 for each repository. Unchanged fields come first."""
+    """A number for each field whose image has no digest, from 1 in each repository. Unchanged fields come first."""
     sources = _tagged(job)
     stored_sources = _tagged(stored) if stored else {}
     counts: Counter[str] = Counter()

@@ -3,7 +3,7 @@
 The API server stores a job whose pods break a limit, and later rejects each pod on every attempt. This rule checks the
 pods that the operator will create, with the defaults of LimitRanges and of the API server: `min`, `max` and
 `maxLimitRequestRatio` of containers and of pods, and `min` and `max` of the claims of `ephemeral` volumes. It also
-reports pods that a default makes invalid, such as a default limit below the job's request.
+reports pods that a default makes invalid: for example, the default limit is below the job's request.
 
 If two LimitRanges have different defaults for a resource, the API server uses either default. A resource without a
 value in the job is then not checked. Nothing is checked while the LimitRanges are unknown.
@@ -40,7 +40,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     for pods in job_pods(job, ctx):
         if not pods.template.containers:
-            continue  # upstream-contract rejects it
+            continue  # the rule `upstream-contract` rejects it
         by_resource: dict[tuple[object, ...], list[OutOfBounds]] = {}
         for fault in faults(pods.template, pods.resources, pods.disputed, tuple(ranges.values())):
             if isinstance(fault, OutOfBounds):

@@ -90,6 +90,6 @@ def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
 
 
 def _may_send(check: str, ctx: Context) -> bool:
-    """True also for a missing AdmissionCheck, because it only makes the queue inactive."""
+    """True also for a missing AdmissionCheck, because a missing check only makes the queue inactive."""
     admission_check = ctx.view.get(ADMISSION_CHECKS, check)
     return not isinstance(admission_check, AdmissionCheck) or admission_check.controller == MULTIKUEUE

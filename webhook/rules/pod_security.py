@@ -4,16 +4,17 @@ Pod Security admission checks only pods: it admits a job that breaks the level, 
 rule makes the same checks of both pod templates, with the namespace's labels (`pod-security.kubernetes.io/enforce`,
 `audit`, `warn`, each with a `-version`) and with the messages of Pod Security. A violation of the enforced level
 rejects the job, a violation of the `warn` level is a warning, and a violation of the `audit` level is written to the
-audit log. On OpenShift the templates are checked after their SCC has filled in its values: see the rule `scc`. Invalid
-labels are read as Pod Security reads them: enforce as restricted, audit and warn as privileged, any version as latest.
+audit log. On OpenShift the templates are checked after their SCC has filled in its values: see the rule `scc`. The rule
+reads invalid labels like Pod Security: `enforce` as `restricted`, `audit` and `warn` as `privileged`, and a version as
+`latest`.
 
 The setting `floor` is a level in addition to the labels. If the namespace enforces this or a stricter level, the
 version in the namespace's label applies.
 
 The checks depend on the version of the API server: for example, with `hostUsers: false` root is allowed only from 1.35
-on, and API servers before 1.33 drop the field. The service reads the version together with its policies. If no version
-can be read, as by the command `check` for files, the newest checks apply unless `clusterVersion` is set. After an
-upgrade the old version applies until a policy changes or the service restarts.
+on, and API servers before 1.33 drop the field. The service reads the version together with its policies. If the
+version is unknown, for example because `check` reads only files, the newest checks apply unless `clusterVersion` is
+set. After an upgrade the old version applies until a policy changes or the service restarts.
 
 `floor` applies only to the pods of jobs. For pods that a user creates directly, only the labels apply.
 """
@@ -97,7 +98,7 @@ class _Namespace(msgspec.Struct, frozen=True):
 
 
 def admits(settings: Settings) -> Admitted:
-    """If the floor is restricted, its version, so that the injection `security-context` satisfies it."""
+    """The version of a `restricted` floor: the injection `security-context` adds what this version requires."""
     restricted = settings.floor is Level.RESTRICTED
     return Admitted(restricted_since=parse_version(settings.floor_version).minor if restricted else None)
 

@@ -1,4 +1,4 @@
-"""The priority classes that a job names exist and are allowed.
+"""The job uses only priority classes that exist and are allowed.
 
 If a PriorityClass does not exist, the API server rejects every pod of the template, but not the job. For a queued job,
 Kueue uses the first of these classes: the WorkloadPriorityClass in the label `kueue.x-k8s.io/priority-class`, the
@@ -12,7 +12,7 @@ Without a class, and without a default class, the values are 0 and `PreemptLower
 fields.
 
 A class is accepted if it is unknown whether it exists. `allowed` and `allowedWorkload` list the classes that jobs may
-name. Without these settings, jobs may name all classes, even `system-cluster-critical` and `system-node-critical`.
+use. Without these settings, jobs may use all classes, even `system-cluster-critical` and `system-node-critical`.
 """
 
 from collections.abc import Callable, Iterator

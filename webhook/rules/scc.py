@@ -6,8 +6,8 @@ OpenShift checks pods: it tries each SCC that the pods may use, in OpenShift's o
 and checks the pod.
 
 The pods may use the SCCs of their ServiceAccount. In addition, workers may use the SCCs of the account `mpi-operator`
-in the namespace `mpi-operator`, and the launcher those of the controller of Jobs. If the operator has another account
-that may use more SCCs, this rule is too strict: set its action to warn.
+in the namespace `mpi-operator`, and the launcher may use the SCCs of the Job controller. If the operator has another
+account that may use more SCCs, this rule is too strict: set its action to `warn`.
 
 Nothing is checked in namespaces without OpenShift's annotations (`openshift.io/sa.scc.uid-range` and others), or if the
 SCCs could not be read. If it is unknown which SCCs the pods may use, nothing is rejected: a warning names the field if

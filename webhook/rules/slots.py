@@ -257,7 +257,7 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus
 
 
 def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) -> Iterator[Violation]:
-    """More ranks than slots, even if each worker has the suggested `slots`."""
+    """Reports more ranks than slots, even if each worker has the suggested `slots`."""
     total = slots * _admitted_nodes(job, ctx, nodes)
     largest = largest_call(job)
     if largest is not None and (largest.ranks or 0) > total > 0:

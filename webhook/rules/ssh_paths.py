@@ -12,7 +12,7 @@ user of ssh and that other users may read. The requirements are:
   upstream's images (mpi-operator `build/base/Dockerfile`). CRI-O gives no SYS_CHROOT (cri-o
   `internal/config/capabilities/capabilities_linux.go`): sshd logs `chroot("/run/sshd"): Operation not permitted`, and
   ssh reports "Connection reset" (mpi-operator issue 642). A missing SYS_CHROOT is a warning if all nodes run CRI-O. No
-  injection adds SYS_CHROOT, because the level restricted and most SCCs of OpenShift reject it;
+  injection adds SYS_CHROOT, because the level `restricted` and most SCCs of OpenShift reject it;
 * `sshAuthMountPath` is a folder, not a file such as `/root/.ssh/id_rsa`;
 * sshd needs `StrictModes no` in its configuration, because every user may read the folder of the keys.
 
@@ -22,12 +22,12 @@ warning:
 
 * a launcher that runs as root or has upstream's image, and does not allow root;
 * a launcher that allows root, although the key is in another user's home;
-* a launcher that runs mpirun as another user, such as by `gosu USER`, although the key is for root.
+* a launcher that runs mpirun as another user, for example by `gosu USER`, although the key is for root.
 
-The level restricted starts no container as root. On OpenShift the SCC chooses the user if the job does not, usually a
-user without a home (`openshift.io/sa.scc.uid-range`). In both cases a job gets a warning if its key is for root and it
-runs sshd or starts mpirun as root. If the SCC chooses the user, upstream's image is a warning too, because it does not
-have this user.
+The level `restricted` forbids containers that run as root. On OpenShift the SCC chooses the user if the job does not,
+usually a user without a home (`openshift.io/sa.scc.uid-range`). In both cases a job gets a warning if its key is for
+root and it runs sshd or starts mpirun as root. If the SCC chooses the user, upstream's image causes a warning too,
+because the image does not have this user.
 
 A job that certainly cannot work is rejected; other faults are warnings. If neither the container nor the pod names a
 user, the user is unknown. The path `/root/.ssh` may be the API server's default instead of the user's choice.
@@ -141,7 +141,7 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     if of_root:
         yield from _key_of_root(mount_path, list(sides.values()), keeps_root_out=keeps_root_out)
     if launcher is not None:
-        if launcher.user != 0 or not keeps_root_out:  # otherwise the rule pod-security rejects root
+        if launcher.user != 0 or not keeps_root_out:  # otherwise the rule `pod-security` rejects root
             yield from _client(mount_path, launcher)
         yield from _same_user(launcher, worker)
     nodes = all_nodes(ctx.view)

@@ -5,9 +5,9 @@ A policy with a namespace selector assigns a tier to namespaces, such as those w
 limits. A limit that is not set does not apply. The rules `worker-count`, `gpus` and `mpi-implementation` have the
 limits of the whole platform.
 
-A tier may exclude these features: `runLauncherAsWorker`; `gangScheduling`, which is any field of
-`spec.runPolicy.schedulingPolicy` except the priority, and the annotation for Volcano's queue; and `priorityScheduling`,
-which is any PriorityClass, and any WorkloadPriorityClass of Kueue except `default`, which Kueue sets.
+A tier may exclude three features. `runLauncherAsWorker` is the field of this name. `gangScheduling` is the annotation
+for Volcano's queue, and any field of `spec.runPolicy.schedulingPolicy` except the priority. `priorityScheduling` is any
+PriorityClass, and any WorkloadPriorityClass of Kueue. The class `default`, which Kueue itself sets, is always allowed.
 
 The limits apply to one job. Use a ResourceQuota or Kueue to limit the number of jobs. The rule `gpus` reports GPUs that
 a container gets without a request.

@@ -14,8 +14,8 @@ object with the operator's defaults. It also rejects:
 
 The operator prepares only the first container of each pod. It is a warning if a later container has accelerators and
 the first container has none. It is also a warning if a later container runs mpirun or sshd, and the command of the
-first container shows that the first container does not. A variable of the first container that the operator overwrites,
-such as `OMPI_MCA_plm_rsh_args`, is a warning too.
+first container shows that the first container does not. It is a warning too if the first container sets a variable such
+as `OMPI_MCA_plm_rsh_args`, which the operator overwrites.
 """
 
 import re

@@ -37,8 +37,8 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 class Connections:
     """The connections of one port. Every pod of the cluster may open some.
 
-    At the maximum, a new connection replaces the one that has been idle for longest. `refused` gets the reason for each
-    rejected or aborted connection.
+    At the maximum, a new connection replaces the connection that has been idle for longest. `refused` gets the reason
+    for each rejected or aborted connection.
     """
 
     maximum: int

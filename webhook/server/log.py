@@ -137,7 +137,7 @@ SUMMARY_SECONDS: Final = 10.0
 
 
 class RefusalLog:
-    """Logs the first rejection of each kind, and after `SUMMARY_SECONDS` how many were not logged."""
+    """Logs the first rejection of each kind. After `SUMMARY_SECONDS`, it logs the number of further rejections."""
 
     def __init__(self, log: Any, clock: Callable[[], float] = monotonic) -> None:
         self._log = log

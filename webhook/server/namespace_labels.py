@@ -1,4 +1,4 @@
-"""Limits the number of namespaces that metrics have as label values."""
+"""Limits the number of different namespaces in the labels of metrics."""
 
 from collections.abc import Iterable
 from typing import Final

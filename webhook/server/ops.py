@@ -38,7 +38,7 @@ class Readiness:
         self.follow(name, lambda: problem)
 
     def concerns_of(self, source: Callable[[], Mapping[str, str]]) -> None:
-        """Concerns are one-line problems by name that do not make the service unready."""
+        """A concern is a problem on one line. It does not make the service unready."""
         self._sources.append(source)
 
     @property

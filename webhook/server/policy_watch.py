@@ -57,7 +57,7 @@ class PolicyWatch:
 
     def __post_init__(self) -> None:
         self._cluster_version = ""
-        self._unreadable = ""  # documents of which this version can read no copy
+        self._unreadable = ""  # documents whose current and last good text this version cannot read
         self._instead = ""  # the policies used while ConfigMaps cannot be read
         self._changed = asyncio.Event()
         self._loaded = asyncio.Event()

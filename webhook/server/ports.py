@@ -56,7 +56,7 @@ class Port:
         server.pre_shutdown()
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
-                while server.connections:  # noqa: ASYNC110 - there is no event for the end of one
+                while server.connections:  # noqa: ASYNC110 - there is no event for the end of a connection
                     await asyncio.sleep(0.01)
         for connection in server.connections:
             cast("HttpConnection", connection).abort()

@@ -1,7 +1,7 @@
 """Prometheus metrics and JSON logs, with one line for each decision.
 
 No metric of `/metrics` has a namespace, user or job name as label: the number of series would grow with the cluster.
-Metrics of `/metrics/jobs` name a limited number of namespaces.
+Metrics of `/metrics/jobs` have a limited number of namespaces as labels.
 
 Log lines have the names of namespaces, users and jobs, in limited length. No log line contains an object, a value from
 an object, or the text of an exception.
@@ -51,7 +51,7 @@ class Telemetry:
         ProcessCollector(registry=self.registry)
         self.metrics = MetricSet(METRICS, self.registry)
         self.job_registry = CollectorRegistry()
-        """Optional parts fill it with metrics that name namespaces."""
+        """Optional parts fill it with metrics that have a namespace as label."""
         self.on_validated: list[Callable[[str, Decision], None]] = []
         """Functions that count verdicts on jobs, called with the namespace and the verdict."""
         self._refusals = RefusalLog(self.log)

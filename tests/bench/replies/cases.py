@@ -65,7 +65,7 @@ TWEAKS: tuple[tuple[str, Any], ...] = (
 NAMES = ("nvidia.com/gpu", "amd.com/gpu", "cpu", "memory", "replicas", "image", "command", "env", "resources",
          "securityContext", "hostNetwork", "runAsUser", "kueue.x-k8s.io/queue-name", "suspend",
          "managedBy")  # fmt: skip
-# Policies that the random generator never produces.
+# A policy with settings that the random generator never produces.
 WRITTEN = HEAD | {
     "rules": {
         "mpi-implementation": {"allowed": ["Intel"]},

@@ -1,4 +1,4 @@
-"""Writes the replies of the imported `webhook` to all cases: `python record.py INPUT OUTPUT`, with PYTHONPATH set.
+"""Records how the imported `webhook` replies to each case: `python record.py INPUT OUTPUT`, with PYTHONPATH set.
 
 It imports no other test module, because it also runs with the code of an older revision. INPUT is a JSON object with
 `policies`, `clusters` and `cases`. OUTPUT gets a line of JSON for each case: the reply in the case's cluster, then the

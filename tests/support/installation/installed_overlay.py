@@ -1,6 +1,6 @@
 """The default overlay on a real API server, as the runbook installs it.
 
-The pods of the Deployment are simulated. Behind the Service's name, replicas run as processes.
+The pods of the Deployment are simulated. The replicas behind the Service's name are processes of this machine.
 """
 
 import os

@@ -152,7 +152,7 @@ def _in_team() -> Iterator[Manifest]:
 
 
 def _children() -> Iterator[Manifest]:
-    """Objects with the names that the job `taken` needs, then a quota, which would reject the pods."""
+    """Objects with the names that the job `taken` needs. The quota is last, because it would reject the pods."""
     container = {"name": "x", "image": "x"}
     yield _object("v1", "Service", "taken", TEAM, spec={"clusterIP": "None", "ports": [{"port": 22}]})
     yield _object("v1", "ConfigMap", "taken-config", TEAM)

@@ -18,7 +18,7 @@ from typing import Any
 from tests.controlplane.process import Program, free_port
 
 SSHD_USER = "sshd"
-# The settings of mpi-operator's images. StrictModes would reject the folder of a Secret, which all users may read.
+# The settings of mpi-operator's images. StrictModes would reject a Secret's folder, because all users may write to it.
 CONFIG = """
 HostKey /root/.ssh/id_rsa
 AuthorizedKeysFile .ssh/authorized_keys
@@ -103,7 +103,7 @@ def in_pod(volume: Path, command: Sequence[str | Path]) -> list[str | Path]:
 
 @contextmanager
 def serving(sshd: Sshd, volume: Path) -> Iterator[int]:
-    """sshd on a port of loopback, as in a worker."""
+    """Runs sshd as in a worker, on a loopback port. Yields the port."""
     port = free_port()
     config = volume.with_name(f"{volume.name}-config")
     config.write_text(f"Port {port}\nListenAddress 127.0.0.1{CONFIG}")
@@ -119,7 +119,7 @@ def serving(sshd: Sshd, volume: Path) -> Iterator[int]:
 
 
 def login(volume: Path, port: int) -> subprocess.CompletedProcess[str]:
-    """ssh as in a launcher: it runs a command without a terminal, like mpirun."""
+    """Run a command over ssh as mpirun does in a launcher: without a terminal."""
     options = ["BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "ConnectTimeout=20"]
     flags = [flag for option in options for flag in ("-o", option)]
     command = in_pod(volume, ["ssh", "-F", "none", *flags, "-p", str(port), "root@127.0.0.1", "echo logged in"])

@@ -44,7 +44,7 @@ class Life:
 
 @dataclass(frozen=True)
 class Kubelet:
-    """Runs jobs of a cluster. `folder` gets a subfolder with the files of each job's pods."""
+    """Runs jobs of a cluster. `folder` gets a subfolder for each job, with the files of its pods."""
 
     cluster: Cluster
     sshd: Sshd

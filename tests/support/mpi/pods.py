@@ -51,7 +51,7 @@ class Pod:
     """The pod's line in /etc/hosts."""
 
     def learn(self, other: "Pod") -> None:
-        """Make the name of a ready pod resolvable in this pod, like DNS."""
+        """Let this pod resolve the name of `other`, as DNS does when a pod is ready."""
         tee = [*enter(self.process, "--mount"), "tee", "-a", "/etc/hosts"]
         subprocess.run(tee, input=other.host, text=True, stdout=subprocess.DEVNULL, check=True, timeout=30)
 

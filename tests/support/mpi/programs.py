@@ -1,4 +1,4 @@
-"""Finds programs on this machine. With apt-get, root installs the Debian package of a missing program."""
+"""Finds programs on this machine. If a program is missing, root installs its Debian package with apt-get."""
 
 import os
 import shutil

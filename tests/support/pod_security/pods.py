@@ -1,4 +1,4 @@
-"""Random pods as JSON values, which just pass or just fail checks of Pod Security.
+"""Random pods as JSON values, which barely pass or barely fail checks of Pod Security.
 
 `pod(rng)` starts with a pod that `restricted` allows, and changes a few fields. The API server's validation accepts
 nearly all of these pods, so that Pod Security sees them.

@@ -22,7 +22,7 @@ ADDRESS = "127.0.0.1"
 
 
 class Kubelet:
-    """Serves `logs`, by (namespace, pod)."""
+    """A kubelet for all nodes. `logs` has the log of each (namespace, pod)."""
 
     def __init__(self, port: int) -> None:
         self.port = port

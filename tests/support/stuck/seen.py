@@ -1,4 +1,4 @@
-"""Short forms of a job's objects as the API server sends them."""
+"""Functions that make a job's objects in the form in which the API server sends them."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -130,7 +130,7 @@ def _wait(cluster: Cluster, kind: str, name: str, condition: str) -> None:
 
 
 def _allow_checks(cluster: Cluster) -> None:
-    """Report the admission check as active, like the check's controller. Without this status, the queue is inactive."""
+    """Report the admission check as active, as its controller would. Without this status, the queue is inactive."""
     active = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
     conditions = [{**active, "lastTransitionTime": "2026-01-01T00:00:00Z"}]
     patch = ("patch", "admissioncheck", "budget", "--subresource=status", "--type=merge", "-p")

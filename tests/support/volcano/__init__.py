@@ -20,7 +20,7 @@ RECIPE: Final = Recipe(
     targets=(Target(name="webhook-manager", package="volcano.sh/volcano/cmd/webhook-manager"),),
     data=(
         Data(module="volcano.sh/volcano", globs=("config/crd/volcano/bases/scheduling.volcano.sh_*.yaml",), into=CRDS),
-        # The release in the operator's go.mod.
+        # The version is the same as in the operator's go.mod.
         Data(
             module="sigs.k8s.io/scheduler-plugins",
             globs=("config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",),

@@ -99,7 +99,7 @@ def _groups(rng: Random) -> Groups:
     topologies = ["racks", "hosts"]
     others = [name for name in FLAVORS if name not in topologies]
     if kind < 0.15:
-        pool = topologies  # only topologies
+        pool = topologies  # only flavors with a topology
     elif kind < 0.35:
         pool = [*topologies, *others]
     else:

@@ -1,4 +1,4 @@
-"""Random ResourceQuotas whose status is near the limit, and pod templates for all scopes."""
+"""Random ResourceQuotas, many of them nearly used up, and pod templates for all scopes."""
 
 from random import Random
 from typing import Any

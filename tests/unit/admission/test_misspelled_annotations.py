@@ -63,7 +63,7 @@ def test_only_the_first_few_annotations_are_reported() -> None:
     assert len(cautions(annotations={f"{PREFIX}queue{letter}": "x" for letter in "abcdefgh"})) == 5
 
 
-def test_ignored_annotation_is_one_line_in_every_warning_mode() -> None:
+def test_annotation_without_an_effect_is_reported_in_one_line() -> None:
     key = f"{PREFIX}gpu-producs"
     (warning,) = [text for text in hold(mpijob(metadata={"annotations": {key: "x"}})).warnings if key in text]
     assert warning == f"{key}: has no effect; did you mean {annotations.GPU_PRODUCT}?"

@@ -76,7 +76,7 @@ def test_properties_of_the_patch_hold_for_jobs_with_a_wrong_value_in_any_field(v
         hold(job, BUSY)
 
 
-def test_injections_that_each_change_a_job_alone_all_change_it_together():
+def test_injections_that_change_a_job_alone_also_change_it_together():
     alone = {injection_id for injection_id in injections.REGISTRY if mutate(COMPLETE, only(injection_id)).patch}
     expected = sorted(alone & {injection.id for injection, _ in DEFAULTS.injections})
     decision = hold(COMPLETE)

@@ -46,7 +46,7 @@ def test_verdict_on_a_valid_policy_has_the_policies_after_the_change() -> None:
     assert most_gpus(result.after) == 3
 
 
-def test_rejection_of_an_invalid_policy_names_field_value_and_line() -> None:
+def test_rejection_of_an_invalid_policy_has_field_and_value_and_line() -> None:
     result = verdict("mode: loud\nrules:\n  gpus: {max: many}")
     assert result.after is None
     response = result.response

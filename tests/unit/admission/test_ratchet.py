@@ -122,7 +122,7 @@ class TestNames:
         assert denied(stored, changed({f"{WORKER}.volumes": [{"name": "new", "emptyDir": {}}, bad]}), REGISTRY) == []
         assert denied(stored, changed({f"{WORKER}.volumes": [bad, {**bad, "name": "new"}]}), REGISTRY) == ["images"]
 
-    def test_images_that_differ_only_in_the_part_that_messages_cut_are_different(self) -> None:
+    def test_images_that_differ_only_beyond_the_cut_in_messages_are_different(self) -> None:
         long = f"evil.example.com/{'a' * 90}"
         for rules in (REGISTRY, "images: {requireDigest: true}", "images: {refuseLatest: true}"):
             stored = containers(("main", f"{long}/old"))
@@ -283,7 +283,7 @@ STARTS = [({"spec.runPolicy.suspend": True}, {"spec.runPolicy.suspend": False}),
 
 
 @pytest.mark.parametrize(("waits", "starts"), STARTS, ids=["resumed", "moved to this cluster"])
-def test_resuming_a_job_checks_it_against_the_changed_cluster(waits: Json, starts: Json) -> None:
+def test_resumed_job_is_checked_against_the_changed_cluster(waits: Json, starts: Json) -> None:
     rules = "compliance: {action: deny, markers: {}, storageClasses: [encrypted]}"
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     stored = changed({f"{WORKER}.volumes": volumes, **waits})

@@ -75,7 +75,7 @@ def test_exemption_requested_by_a_stored_job_is_granted() -> None:
     assert denied(without_reason, "rules: {worker-count: {max: 3}}") == {"worker-count"}
 
 
-def test_quota_used_by_the_job_itself_is_not_exceeded() -> None:
+def test_stored_job_that_uses_the_whole_quota_does_not_exceed_it() -> None:
     full = {"requests.nvidia.com/gpu": "1000"}
     assert "resource-quota" not in denied(FIVE, "", Snapshot([quota(full, full)]))
 

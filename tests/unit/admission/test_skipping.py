@@ -79,14 +79,14 @@ def test_violation_in_an_unusual_change_by_kueue_is_rejected() -> None:
     assert [each.rule for each in update(changes).denied] == ["images"]
 
 
-def test_kueues_account_has_no_special_role_if_kueue_is_not_installed() -> None:
+def test_account_of_kueue_has_no_special_role_if_kueue_is_not_installed() -> None:
     assert update(STARTS, view=NothingKnown()).skipped == ""
     assert update(STARTS, view=NothingKnown()).allowed, "the update makes nothing worse"
 
 
 @pytest.mark.parametrize("username", [KUEUE, COLLECTOR])
 @pytest.mark.parametrize("view", [WITH_KUEUE, NothingKnown()], ids=["Kueue", "no Kueue"])
-def test_controllers_update_of_metadata_or_status_is_admitted(username: str, view: ClusterView) -> None:
+def test_update_of_metadata_or_status_by_a_controller_is_admitted(username: str, view: ClusterView) -> None:
     for changes in ({"metadata.labels": {"a": "b"}}, {"metadata.finalizers": ["x/y"]}, {"status": {"conditions": []}}):
         decision = update(changes, username=username, view=view)
         assert decision.allowed

@@ -144,7 +144,7 @@ def test_injection_follows_the_new_file(case, required):
     assert again.news == [injection_id]
     assert again.warnings, "the user is informed"
     same = update(after, again.document, policy)
-    assert same.document == again.document, "the recorded values are the current values"
+    assert same.document == again.document, "a second update with the same file changes nothing"
     assert (same.news, same.warnings) == ([], [])
     back = update(before, again.document, policy).document
     assert without_list(back) == without_list(mutate(before, policy, view=KNOWN).document)
@@ -164,7 +164,7 @@ def test_changed_list_of_networks_replaces_injected_networks():
     assert at(more.document, key) == "a, b, c"
 
 
-def test_users_value_that_the_policy_also_has_is_restored():
+def test_value_in_both_the_users_file_and_the_policy_is_restored():
     mine, ours = ({"key": key, "operator": "Exists"} for key in ("mine", "ours"))
     policy = only("tolerations", tolerations=[mine, ours])
     stored = mutate(job(tolerations=[mine]), policy, view=KNOWN).document
@@ -285,7 +285,7 @@ TAKEN_OUT = {
 
 
 @pytest.mark.parametrize("case", list(TAKEN_OUT))
-def test_value_removed_by_an_edit_is_not_restored(case: str) -> None:
+def test_removed_value_is_restored_unless_kubectl_edits_the_stored_job(case: str) -> None:
     manager, from_the_cluster, comes_back = TAKEN_OUT[case]
     policy = policy_of({"worker-readiness": {"enabled": True, "port": 2222}})
     created = mutate(job(), policy, view=KNOWN).document
@@ -367,7 +367,7 @@ def test_added_workers_get_injections_and_the_launcher_gets_none() -> None:
     assert again.document["spec"]["mpiReplicaSpecs"]["Launcher"] == alone["spec"]["mpiReplicaSpecs"]["Launcher"]
 
 
-def test_debug_mode_of_a_running_job_keeps_its_workers_and_their_limit() -> None:
+def test_debug_mode_of_a_running_job_keeps_its_workers_and_their_time_limit() -> None:
     stored = mutate(job(), DEFAULTS, view=KNOWN).document
     spec = update(job({"debug-mode": "true"}), stored, DEFAULTS).document["spec"]
     assert spec["runPolicy"]["cleanPodPolicy"] == "None"
@@ -412,7 +412,7 @@ def test_changed_security_context_is_not_restored_in_part(manager: str, enforced
     assert "allowPrivilegeEscalation" not in context
 
 
-def test_status_in_the_file_is_ignored_for_the_size() -> None:
+def test_status_in_the_file_does_not_count_towards_the_size() -> None:
     """The API server drops the status after the mutating hook, so the status must not make the job too large."""
     for status in ({"conditions": [{"type": "x", "status": "True", "message": "{" * 20_001}]}, [[]] * 800_000):
         big = {**job(), "status": status}

@@ -156,7 +156,7 @@ class TestUpdate:
         assert decide(free, old=going).skipped == "being deleted"
         assert not decide(changed({"Worker.replicas": 500}, free), old=going).allowed
 
-    def test_kueue_is_checked_like_any_user_on_create(self) -> None:
+    def test_job_created_by_kueue_is_checked_like_any_other_job(self) -> None:
         user = "system:serviceaccount:kueue-system:kueue-controller-manager"
         assert not decide(changed({"Worker.replicas": 1}), username=user).allowed
 

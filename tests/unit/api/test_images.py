@@ -196,7 +196,7 @@ def test_parse_reads_the_text_of_a_reference(host: str, path: str, tag: str | No
 
 
 @given(hosts, paths, hosts, st.just("") | paths)
-def test_in_registry_is_a_prefix_in_whole_segments(host: str, path: str, allowed: str, under: str) -> None:
+def test_in_registry_compares_whole_segments_of_the_path(host: str, path: str, allowed: str, under: str) -> None:
     entry = f"{allowed}/{under}" if under else allowed
     segments, wanted = path.split("/"), [part for part in under.split("/") if part]
     expected = host.lower() == allowed.lower() and segments[: len(wanted)] == wanted
@@ -206,7 +206,7 @@ def test_in_registry_is_a_prefix_in_whole_segments(host: str, path: str, allowed
 @given(
     st.text("aA0._-/:@ ", max_size=20) | st.text(max_size=20), st.text("aA0._-/:", max_size=10) | st.text(max_size=10)
 )
-def test_any_text_is_a_reference_or_an_image_error(text: str, entry: str) -> None:
+def test_any_text_is_parsed_or_raises_an_image_error(text: str, entry: str) -> None:
     problem = registry_problem(entry)
     try:
         reference = parse(text)

@@ -40,7 +40,7 @@ def test_defaults_do_not_change_set_fields() -> None:
     ("manager", "here"),
     [(REMOVE, True), ("kubeflow.org/mpi-operator", True), ("kueue.x-k8s.io/multikueue", False), ("", False)],
 )
-def test_managed_here_depends_on_managed_by(manager: object, here: bool) -> None:
+def test_job_is_managed_here_if_managed_by_is_absent_or_names_the_operator(manager: object, here: bool) -> None:
     assert decode(changed({"spec.runPolicy.managedBy": manager})).managed_here is here
 
 

@@ -245,5 +245,5 @@ def test_number_of_ranks_may_come_from_a_variable_of_the_container(
 
 
 @pytest.mark.parametrize("script", ["mpirun -np ${NP:-2} x", "NP=${NP:-2}; mpirun -np $NP x"])
-def test_default_value_in_a_script_is_uncertain_if_env_from_may_set_the_variable(script: str) -> None:
+def test_default_value_in_a_script_is_uncertain_if_the_field_env_from_may_set_the_variable(script: str) -> None:
     assert [call.ranks for call in find(["bash", "-c", script], None, "OpenMPI", env_from=True)] == [None]

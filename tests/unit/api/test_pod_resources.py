@@ -98,7 +98,7 @@ def test_missing_template_has_no_resources() -> None:
     assert pod_resources.of_template(PodTemplate()) == PodResources()
 
 
-def test_container_defaults_do_not_change_set_amounts() -> None:
+def test_defaults_do_not_change_amounts_that_a_container_sets() -> None:
     resources = pod(containers=[container({"cpu": 1})], initContainers=[container(None, {"cpu": 2})])
     filled_in = resources.with_defaults(requests={"cpu": quantity.parse("5")}, limits={"cpu": quantity.parse("6")})
     assert [(shown(each.requests), shown(each.limits)) for each in filled_in.containers] == [

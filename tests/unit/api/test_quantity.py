@@ -190,7 +190,7 @@ def test_any_value_is_a_quantity_or_a_quantity_error(value: object) -> None:
 
 
 @given(st.floats(min_value=0, max_value=1e15))
-def test_float_is_the_decimal_it_was_written_as(value: float) -> None:
+def test_float_is_parsed_as_the_decimal_that_was_written(value: float) -> None:
     assume(value == 0 or value > 1e-90)  # smaller floats have an exponent of three digits
     assert parse(value) == math.ceil(Fraction(repr(value)) * NANO)
 
@@ -199,7 +199,7 @@ def test_float_is_the_decimal_it_was_written_as(value: float) -> None:
     ("text", "units", "is_whole"),
     [("0", 0, True), ("2", 2, True), ("1500m", 2, False), ("1n", 1, False), ("-1500m", -2, False), ("-2", -2, True)],
 )
-def test_whole_rounds_away_from_zero(text: str, units: int, is_whole: bool) -> None:
+def test_whole_units_are_rounded_away_from_zero(text: str, units: int, is_whole: bool) -> None:
     assert quantity.whole(parse(text)) == units
     assert quantity.is_whole(parse(text)) is is_whole
 

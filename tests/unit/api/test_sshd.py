@@ -103,6 +103,6 @@ def test_port_is_unknown_without_a_worker(worker: Any) -> None:
     assert sshd.port(defaulted(changed({"Worker": worker})), DEFAULT) is None
 
 
-def test_port_is_the_default_if_the_job_sets_none() -> None:
+def test_port_is_the_default_if_the_job_sets_no_port() -> None:
     assert sshd.port(defaulted(changed({"Launcher": None})), DEFAULT) == DEFAULT
     assert sshd.port(defaulted(changed()), None) is None

@@ -193,7 +193,7 @@ def test_any_json_value_is_read_back(value: Any) -> None:
 
 @PROPERTY
 @given(st.text() | st.binary() | st.text("&*a[]{}:,-? \n'\"|>!%@`#0.~<", max_size=40))
-def test_any_text_is_json_values_or_a_yaml_error(text: str | bytes) -> None:
+def test_any_text_is_read_as_json_values_or_raises_a_yaml_error(text: str | bytes) -> None:
     try:
         documents = yaml.load_all(text)
     except yaml.YamlError:

@@ -80,7 +80,7 @@ def test_fault_with_a_quoted_value_is_short(source: str) -> None:
     assert 0 < len(outcome.fault) <= MAX_FAULT
 
 
-def test_expressions_read_every_variable() -> None:
+def test_expressions_can_read_every_variable() -> None:
     result = outcomes(
         "object.spec.runPolicy.cleanPodPolicy == 'Running'",
         "oldObject == null",

@@ -60,7 +60,7 @@ def test_rejected_job_shows_every_violation_and_no_injections(check: Check) -> N
     )
 
 
-def test_unknown_injection_to_skip_is_a_warning(check: Check) -> None:
+def test_unknown_injection_in_the_skip_annotation_is_a_warning(check: Check) -> None:
     job = changed({"metadata.annotations": {"training.openshift.io/skip": "nothing"}})
     result = check("job.yaml", job_yaml=job)
     warning = (
@@ -111,7 +111,7 @@ def test_json_has_the_documented_keys(check: Check) -> None:
     assert operation in entries["istio"]["patch"]
 
 
-def test_job_with_only_a_generate_name_is_admitted(check: Check) -> None:
+def test_job_with_generate_name_instead_of_name_is_admitted(check: Check) -> None:
     job = changed({"metadata.name": REMOVE, "metadata.generateName": "train-"})
     (verdict,) = as_json(check("a.yaml", "-o", "json", a_yaml=job))
     assert verdict["name"] == "train-"
@@ -138,7 +138,7 @@ def test_other_api_versions_are_rejected(check: Check, version: object, fix: str
 
 
 @pytest.mark.parametrize("version", [*OLDER_VERSIONS[:-1], "batch/v1"])
-def test_other_faults_are_reported_with_a_wrong_api_version(check: Check, version: str) -> None:
+def test_other_faults_are_reported_next_to_a_wrong_api_version(check: Check, version: str) -> None:
     job = changed({"spec.slotsPerWorker": "8"}) | {"apiVersion": version}
     (verdict,) = as_json(check("a.yaml", "-o", "json", a_yaml=job))
     assert [cause["field"] for cause in verdict["causes"]] == ["apiVersion", "spec.slotsPerWorker"]
@@ -231,7 +231,7 @@ def test_quiet_shows_only_failing_jobs(check: Check) -> None:
     assert check("b.yaml", "-q").exit_code == 2
 
 
-def test_exemption_by_user_is_reported_as_not_judged(check: Check) -> None:
+def test_exemption_that_depends_on_the_user_is_reported_as_not_judged(check: Check) -> None:
     exempt = "exemptions: [{rules: [images], users: [ann], reason: x}]"
     result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=POLICY + exempt)
     assert result.stderr == f"{NOT_JUDGED}\n"

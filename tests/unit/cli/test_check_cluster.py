@@ -1,4 +1,4 @@
-"""`mpijob-webhook check` with namespaces, policies and a file of a cluster."""
+"""`mpijob-webhook check` with namespaces, policies, and a file that has the objects of a cluster."""
 
 import json
 from hashlib import sha256
@@ -64,7 +64,7 @@ def test_policies_in_the_cluster_file_apply(check: Check) -> None:
     assert check("a.yaml", "--cluster", "c.yaml", "--policy", "p.yaml", p_yaml=POLICY).exit_code == 0
 
 
-def test_policies_with_a_selector_are_reported_as_ignored_without_namespace_labels(check: Check) -> None:
+def test_policy_with_a_selector_is_ignored_and_reported_if_the_namespace_labels_are_unknown(check: Check) -> None:
     policy = configmap("base", f"{POLICY}rules: {{worker-count: {{max: 3}}}}")
     some = configmap("some", f"{POLICY}priority: 1\nnamespaces: {{matchLabels: {{x: z}}}}\nmode: warn")
     result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml={"kind": "List", "items": [policy, some]})

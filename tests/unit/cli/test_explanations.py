@@ -120,7 +120,7 @@ def test_similar_names_are_suggested(name: str, similar: str) -> None:
     assert explanations.similar(name)[0] == similar
 
 
-def test_rules_lists_every_rule_and_injection() -> None:
+def test_every_rule_and_injection_is_listed() -> None:
     result = run("rules")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
@@ -129,7 +129,7 @@ def test_rules_lists_every_rule_and_injection() -> None:
     assert lines[-1] == "`mpijob-webhook explain NAME` says more."
 
 
-def test_rules_as_json() -> None:
+def test_list_of_rules_and_injections_as_json() -> None:
     data = json.loads(run("rules", "-o", "json").stdout)
     assert list(data) == ["rules", "injections"]
     assert {

@@ -1,4 +1,4 @@
-"""The command `init` writes admitted jobs, and generates the examples of frameworks."""
+"""The command `init` writes jobs that are admitted. The examples of frameworks are outputs of `init`."""
 
 from functools import partial
 from typing import Any

@@ -35,7 +35,7 @@ def test_help_of_every_command_is_complete(command: str) -> None:
 
 
 @pytest.mark.parametrize("group", [(), ("policy",)])
-def test_help_names_every_command(group: tuple[str, ...]) -> None:
+def test_help_lists_every_command(group: tuple[str, ...]) -> None:
     result = run(*group, "--help")
     assert result.exit_code == 0
     lines = [line.split() for line in result.stdout.partition("Commands:\n")[2].splitlines()]
@@ -44,7 +44,7 @@ def test_help_names_every_command(group: tuple[str, ...]) -> None:
     assert not any(line[-1].endswith("...") for line in lines), "no summary is cut"
 
 
-def test_version_names_python_and_the_commit_of_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_of_version_has_python_and_commit_of_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, python, jobs = run("--version").stdout.splitlines()
     assert first == f"mpijob-webhook {__version__}"
     assert python.startswith(f"Python {sys.version.split()[0]}, ")
@@ -118,7 +118,7 @@ def texts(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"NO_COLOR": ""}, {"NO_COLOR": None}])
-def test_colours_are_used_only_on_a_terminal_and_not_if_no_color_is_set(env: dict[str, str | None]) -> None:
+def test_colours_need_a_terminal_and_are_disabled_by_the_variable_no_color(env: dict[str, str | None]) -> None:
     assert "\x1b" not in run("explain", "istio", env=env).stdout
     assert ("\x1b" in run("explain", "istio", color=True, env=env).stdout) is not bool(env["NO_COLOR"])
 

@@ -81,7 +81,7 @@ def test_denied_or_missing_kinds_are_unknown(api: FakeApi, tmp_path: Path) -> No
     assert run(api, tmp_path).exit_code == 0, "kinds that are not installed are no problem"
 
 
-def test_only_fields_for_rules_are_written(api: FakeApi, tmp_path: Path) -> None:
+def test_only_fields_that_rules_read_are_written(api: FakeApi, tmp_path: Path) -> None:
     api.objects[CLAIMS] = listed(CLAIM)
     api.objects["/api/v1/configmaps"] = listed(configmap("team", "password", label="", namespace="team-a"))
     job = changed({"metadata.managedFields": [{}], "metadata.uid": "u", "status": {"startTime": "x"}})
@@ -106,7 +106,7 @@ def test_the_same_cluster_gives_the_same_file(api: FakeApi, tmp_path: Path) -> N
     assert run(api, tmp_path).stdout == first
 
 
-def test_other_commands_read_policies_and_jobs_of_the_file(api: FakeApi, tmp_path: Path) -> None:
+def test_other_commands_read_policies_and_jobs_from_the_file(api: FakeApi, tmp_path: Path) -> None:
     policy = configmap("base", HEADER + "mode: warn")
     policy["data"]["notes"] = "not a policy"
     remembered = configmap("mpijob-webhook-last-good", "", label="")

@@ -41,7 +41,7 @@ async def test_idle_watch_has_tcp_keep_alive(monkeypatch: pytest.MonkeyPatch) ->
         await link._api.configuration.client_session_kwargs["connector"].close()
 
 
-async def test_watch_beyond_its_time_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_watch_that_exceeds_its_time_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "OVERDUE", 0.2 - 1)
 
     async def drip(request: web.BaseRequest) -> web.StreamResponse:

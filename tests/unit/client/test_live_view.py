@@ -136,7 +136,7 @@ CUT = {"kubectl.kubernetes.io/last-applied-configuration": "x" * 257}
         ({"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "x" * 9_999}}, {}, CUT),
     ],
 )
-def test_record_of_a_namespace_has_name_labels_and_shortened_annotations(
+def test_record_of_a_namespace_has_its_name_and_labels_and_shortened_annotations(
     metadata: dict[str, Any], labels: dict[str, str], annotations: dict[str, str]
 ) -> None:
     manifest = {"metadata": {"name": "team", **metadata}, "spec": {"finalizers": ["kubernetes"]}, "status": {}}

@@ -108,7 +108,7 @@ async def test_answer_that_is_not_an_object_is_an_error(tmp_path: Path, body: st
 
 
 @pytest.mark.parametrize("body", NO_OBJECTS)
-async def test_error_without_a_body_has_its_status(tmp_path: Path, body: str | bytes) -> None:
+async def test_error_without_a_readable_body_has_its_http_status(tmp_path: Path, body: str | bytes) -> None:
     with pytest.raises(ApiError, match=r"rejected the request: no reason given \(502\)") as caught:
         async with connected(tmp_path, answer(body, status=502)) as (client, _):
             await client.request("GET", "/version")

@@ -30,7 +30,7 @@ class Api:
     ("status", "message", "expected"),
     [
         pytest.param(422, POLICY, {"launcher": POLICY}, id="an admission policy"),
-        pytest.param(403, QUOTA, {}, id="a quota, which the rule resource-quota checks"),
+        pytest.param(403, QUOTA, {}, id="a quota, which the rule `resource-quota` checks"),
         pytest.param(500, "failed calling webhook", {}, id="a fault of the cluster"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Watches without faults: requests, records and listeners."""
+"""A watch without faults: its requests, records and listeners."""
 
 import asyncio
 from dataclasses import replace

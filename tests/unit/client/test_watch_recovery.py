@@ -15,7 +15,7 @@ from webhook.client.wire import FaultReason
 from webhook.cluster.view import ABSENT, UNKNOWN
 
 
-async def test_waits_double_up_to_30_seconds_and_are_short_again_after_a_steady_watch(world: World) -> None:
+async def test_pauses_double_up_to_30_seconds_and_are_short_again_after_a_steady_watch(world: World) -> None:
     watch = world.watch()
     world.api.watches = [
         *[refused(500)] * 7,
@@ -28,7 +28,7 @@ async def test_waits_double_up_to_30_seconds_and_are_short_again_after_a_steady_
     assert world.time.sleeps[:11] == [1, 2, 4, 8, 16, 30, 30, 1, 2, 4, 8]
 
 
-async def test_wait_is_at_least_half_of_the_delay(world: World) -> None:
+async def test_pause_is_at_least_half_of_the_delay(world: World) -> None:
     world.uniform = lambda low, _: low
     world.api.lists = [refused(500)]
     await world.spend(world.watch(), 60)
@@ -89,7 +89,7 @@ FAILING = {
 
 @pytest.mark.parametrize(("watches", "lists"), FAILING.values(), ids=FAILING)
 async def test_failed_answer_does_not_reset_the_age_of_the_records(world: World, watches: Any, lists: Any) -> None:
-    """Otherwise the alert on the age would never fire."""
+    """Otherwise the alert on the records' age would never fire."""
     world.api.lists = [page(thing("a")), *lists * 50]
     world.api.watches = [watches]
     watch = world.watch()
@@ -227,7 +227,7 @@ async def test_denial_by_a_starting_server_is_retried(world: World, status: int)
         (stream(error(429, "busy", details={"retryAfterSeconds": "x"})), 0),
     ],
 )
-async def test_retry_after_of_the_server_is_respected(world: World, fault: Any, least: float) -> None:
+async def test_pause_requested_by_the_server_is_respected(world: World, fault: Any, least: float) -> None:
     world.uniform = lambda low, _: low
     world.api.watches = [fault]
     watch = world.watch()
@@ -258,7 +258,7 @@ async def test_quiet_watch_is_resumed_without_a_fault() -> None:
     assert world.log.lines == []
 
 
-async def test_fault_is_logged_when_it_starts_and_changes(world: World) -> None:
+async def test_fault_is_logged_when_it_starts_and_when_it_changes(world: World) -> None:
     world.api.lists = [refused(500, "a"), refused(500, "a"), refused(500, "b"), page(thing("a"))]
     watch = world.watch()
     world.start(watch)
@@ -379,7 +379,7 @@ async def test_watches_that_end_too_soon_are_opened_less_often(world: World) -> 
     [page(version=""), page({"metadata": {"resourceVersion": "1"}}), page(thing("a"), token="again")],
     ids=["no version", "no name", "no end"],
 )
-async def test_list_that_lacks_its_version_a_name_or_its_end_is_counted_as_garbage(world: World, listing: Any) -> None:
+async def test_invalid_list_is_counted_as_garbage(world: World, listing: Any) -> None:
     world.api.lists = [listing]
     watch = world.watch()
     await world.spend(watch, 600)
@@ -388,7 +388,7 @@ async def test_list_that_lacks_its_version_a_name_or_its_end_is_counted_as_garba
     assert (watch.synced, watch.store.records) == (False, {})
 
 
-async def test_items_may_be_null(world: World) -> None:
+async def test_null_items_are_an_empty_list(world: World) -> None:
     world.api.lists = [answer('{"metadata": {"resourceVersion": "1"}, "items": null}')]
     watch = world.watch()
     world.start(watch)

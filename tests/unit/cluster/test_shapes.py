@@ -65,7 +65,7 @@ def test_charges_of_a_shape_are_freed_with_the_shape() -> None:
     assert len(promised_usage._CHARGES) <= before + 2
 
 
-def test_cached_charges_of_a_shape_are_limited() -> None:
+def test_number_of_cached_charges_of_a_shape_is_limited() -> None:
     shape = workers(stored(1))
     for number in range(1_000):
         promised_usage._charges_of(shape, ((("cpu", number),), (), None, ""))  # type: ignore[arg-type]

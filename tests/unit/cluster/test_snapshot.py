@@ -20,13 +20,13 @@ TEAM_A: dict[str, Any] = {
 }
 
 
-def test_kind_with_one_object_is_complete() -> None:
+def test_object_is_absent_if_the_file_has_only_other_objects_of_its_kind() -> None:
     view: ClusterView = Snapshot([TEAM_A, GOOD])
     assert view.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "base"})
     assert view.get(NAMESPACES, "team-b") is ABSENT
 
 
-def test_everything_is_unknown_in_an_empty_file() -> None:
+def test_everything_is_unknown_if_the_file_is_empty() -> None:
     snapshot = Snapshot([])
     assert snapshot.get(NAMESPACES, "team-a") is UNKNOWN
     assert snapshot.jobs.get(("team-a", "train")) is None

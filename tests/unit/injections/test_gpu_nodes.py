@@ -183,7 +183,7 @@ class TestNodes:
             (["nvidia.com/gpu:NoSchedule", "nvidia.com/gpu:NoExecute"], GPU, True),
         ],
     )
-    def test_taint_for_gpus_of_gpu_nodes_is_tolerated(self, taints, resource, tolerated):
+    def test_no_schedule_taint_for_the_accelerator_of_the_node_is_tolerated(self, taints, resource, tolerated):
         placed, _ = inject(gpu_job(), Snapshot([node("n", {}, taints, **{resource: "8"})]))
         assert placed == ({"Worker": {"tolerations": [TOLERATION]}} if tolerated else {})
 

@@ -185,7 +185,7 @@ def with_volcano_queue(name: str) -> Json:
         ("off", [queue("off", stopPolicy="Hold")], {}, "off", ["put into queue off"]),
     ],
 )
-def test_volcanos_field_names_a_local_queue_if_volcano_is_not_installed(
+def test_volcanos_field_selects_a_local_queue_if_volcano_is_not_installed(
     name: str, objects: list[Json], settings: dict[str, Any], queue_name: str, notes_expected: list[str]
 ) -> None:
     added, notes = injected(with_volcano_queue(name), NO_VOLCANO, *ONE_QUEUE, *objects, **settings)
@@ -217,7 +217,7 @@ def test_queue_that_cannot_be_used_is_reported(objects: list[Json], reason: str)
     assert decision.warnings == [f"{ID}: {notes[0]}"], "the warning is not shortened"
 
 
-def test_summary_of_injections_names_the_queue() -> None:
+def test_queue_is_in_the_summary_of_injections() -> None:
     (line,) = mutate(mpijob(), view=Snapshot(ONE_QUEUE)).warnings
     assert line.startswith("injected: ")
     assert "kueue-queue training," in line
@@ -237,7 +237,7 @@ def test_suspended_job_is_queued_if_kueue_suspends_every_job() -> None:
     assert injected(job, config(EVERY_JOB), *ONE_QUEUE[1:]) == (labelled, note("training"))
     default = {"/metadata/labels": {LABEL: "default"}}
     assert injected(job, *MANAGED, queue("default")) == (default, note("default"))
-    # With this feature gate, Kueue does not suspend the jobs of this namespace that have no queue.
+    # If this feature gate is off, Kueue does not suspend the jobs of this namespace that have no queue.
     gate = "featureGates: {ManagedJobsNamespaceSelectorAlwaysRespected: false}\n"
     assert injected(job, config(EVERY_JOB + SELECTOR + gate), *ONE_QUEUE[1:])[0] == {}
 

@@ -1,4 +1,4 @@
-"""launcher-wait: an init container of the launcher waits for the workers. Some tests run its script in real shells."""
+"""`launcher-wait`: the launcher's init container waits for the workers. Some tests run its script in real shells."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""networks: the pods that compute are attached to networks. The user's networks and their notation stay."""
+"""The injection `networks` attaches the pods that compute to networks. The user's networks and notation stay."""
 
 import json
 from typing import Any
@@ -193,7 +193,7 @@ def test_network_with_a_device_above_the_resource_quota_is_left_out() -> None:
     assert notes == [f"no fabric/vf-0 and 1 more: {reason}", "attached to fabric/plain"]
 
 
-def test_devices_of_networks_that_rdma_attaches_are_requested_too() -> None:
+def test_devices_of_networks_that_the_injection_rdma_attaches_are_requested_too() -> None:
     policy = policy_of({ID: {"networks": ["fabric/vf-0"]}, "rdma": {"always": True, "networks": ["fabric/vf-1"]}})
     submitted = mpijob(metadata={"annotations": {"training.openshift.io/rdma": "true"}})
     decision = hold(submitted, policy, view=Snapshot(VFS))

@@ -19,7 +19,7 @@ def worker_only(**spec):
     return mpijob(worker={"spec": pod_spec(**spec)}, launcher={"spec": None})
 
 
-def test_nothing_is_injected_without_the_setting_labels():
+def test_nothing_is_injected_if_the_policy_has_no_labels():
     assert inject(ID, mpijob()) == ({}, [])
 
 

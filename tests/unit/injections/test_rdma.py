@@ -1,4 +1,7 @@
-"""rdma: the pods that compute get devices, networks and variables. If nothing is injected, a note gives the reason."""
+"""The injection `rdma` gives devices, networks and variables to the pods that compute.
+
+If nothing is injected, a note gives the reason.
+"""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""scc: the injection sets fields that an SCC of OpenShift requires and does not fill in itself."""
+"""The injection `scc` sets fields that an SCC of OpenShift requires and that OpenShift does not fill in."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def test_user_namespace_is_not_injected_if_it_is_useless_or_not_needed(job: Any,
     assert "hostUsers" not in str(mutated(job, view(may_use)).patch)
 
 
-def test_worker_whose_user_the_scc_chooses_gets_the_capability_for_sshd() -> None:
+def test_worker_with_a_user_chosen_by_the_scc_gets_the_capability_for_sshd() -> None:
     assert specs(mutated(mpijob(), view()))["Worker"]["containers"][0]["securityContext"] == BIND_SERVICE
 
 
@@ -87,6 +87,6 @@ def test_example_with_injections_is_accepted_under_restricted_v3(name: str) -> N
         assert run(rule, decision.document, view=cluster) == []
 
 
-def test_security_context_does_not_inject_fields_that_the_scc_fills_in() -> None:
+def test_injection_security_context_leaves_out_fields_that_the_scc_fills_in() -> None:
     enforced = project(**{"pod-security.kubernetes.io/enforce": "restricted"})
     assert mutated(mpijob(), view(None, enforced), only("security-context")).patch == []

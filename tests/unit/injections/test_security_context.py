@@ -1,4 +1,4 @@
-"""security-context: if the Pod Security level restricted is enforced, unset fields get the required values."""
+"""The injection `security-context` sets missing fields if the Pod Security level `restricted` is enforced."""
 
 import json
 from random import Random
@@ -67,7 +67,7 @@ def with_context(context, **pod):
         labelled("team", warn="restricted", audit="restricted"),
     ],
 )
-def test_nothing_is_injected_if_restricted_is_not_enforced(view):
+def test_nothing_is_injected_if_the_level_restricted_is_not_enforced(view):
     decision = mutated(mpijob(), view)
     assert (decision.patch, decision.notes) == ([], [])
 
@@ -234,7 +234,7 @@ def test_windows_pod_gets_no_fields_of_linux(version):
 
 
 @pytest.mark.parametrize(("version", "missing"), [("v1.34", set()), ("v1.35", {"runAsNonRoot"})])
-def test_run_as_non_root_is_not_added_in_a_user_namespace(version, missing):
+def test_field_run_as_non_root_is_not_added_in_a_user_namespace(version, missing):
     view = labelled("team", enforce="restricted", enforce_version=version)
     job = mpijob(launcher={"spec": pod_spec(hostUsers=False)})
     assert launcher(job, view=view) == {key: value for key, value in FILLED.items() if key not in missing}
@@ -246,7 +246,7 @@ def test_invalid_template_stays_unchanged():
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_job_with_filled_in_fields_satisfies_restricted(seed):
+def test_job_with_filled_in_fields_satisfies_the_level_restricted(seed):
     rng = Random(seed)
     template = compliant_pod(rng)
     for owner in (template["spec"], *all_containers(template["spec"])):

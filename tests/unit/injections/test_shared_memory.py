@@ -1,4 +1,7 @@
-"""shared-memory: pods that compute on accelerators get a memory volume at /dev/shm, within their memory limits."""
+"""The injection `shared-memory` mounts a memory volume at /dev/shm of containers with accelerators.
+
+The size of the volume is within the memory limits.
+"""
 
 from typing import Any
 

@@ -34,7 +34,7 @@ def test_both_templates_get_every_toleration():
     [
         (GPU, "nvidia.com/gpu:NoSchedule"),
         (TEAM, "team=ml:NoExecute"),
-        ({"key": "a"}, "a="),  # the default of the operator is Equal
+        ({"key": "a"}, "a="),  # `operator` is Equal by default
         ({"operator": "Exists"}, "every taint"),
         ({"operator": "Exists", "effect": "NoExecute"}, "every taint:NoExecute"),
         ({**TEAM, "tolerationSeconds": 0}, "team=ml:NoExecute"),
@@ -94,6 +94,6 @@ class TestUpdate:
         assert self.update(worker_only([{"key": "mine", "operator": "Exists"}]), created) == [(f"{WORKER}/-", GPU)]
         assert self.update(worker_only([{"operator": "Exists"}]), created) == [], "the user's toleration covers it"
 
-    def test_toleration_of_user_and_policy_is_restored(self):
+    def test_toleration_that_user_and_policy_both_have_is_restored(self):
         created = mutate(worker_only([GPU]), only(ID, tolerations=[GPU, TEAM])).document
         assert self.update(worker_only(None), created) == [(WORKER, [GPU]), (f"{WORKER}/-", TEAM)]

@@ -25,7 +25,7 @@ class Case(NamedTuple):
 
 
 def slow(labels: str, soon: int, late: int) -> dict[str, str]:
-    """Calls with these labels. Per minute, `soon` calls take less than a second, `late` calls one to two seconds."""
+    """Calls with these labels. Per minute, `soon` calls take under a second, and `late` calls take one to two."""
     buckets = {"1": soon, "2": soon + late, "+Inf": soon + late}
     return {f'{OF_CALLS}{{{labels},le="{bound}"}}': f"0+{count}x60" for bound, count in buckets.items()}
 

@@ -90,7 +90,7 @@ def test_panels_have_their_own_ids_and_do_not_overlap(board: dict[str, Any]) -> 
         assert next_["y"] >= one["y"] + one["h"] or next_["x"] >= one["x"] + one["w"]
 
 
-def test_queries_for_saved_gpus_list_all_rules_of_importance_fails() -> None:
+def test_all_rules_whose_violation_makes_a_job_fail_are_in_the_queries_for_saved_gpus() -> None:
     fails = "|".join(rule.id for rule in REGISTRY.values() if rule.importance is Importance.FAILS)
     saved = [set(re.findall(r'rule([!=]~)"([^"]*)"', expr)) for expr in QUERIES if "rule=~" in expr or "rule!~" in expr]
     assert saved == [{("=~", fails)}, {("!~", fails)}], f"manifests/components/monitoring/dashboard.yaml: {fails}"

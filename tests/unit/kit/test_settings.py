@@ -29,7 +29,7 @@ def test_action_is_declared_only_in_base_classes(rule: rules.Rule) -> None:
 
 
 def test_unquoted_off_is_accepted() -> None:
-    """YAML reads an unquoted off as false."""
+    """YAML reads an unquoted `off` as `false`."""
     assert RuleSettings.model_validate({"action": False}).action is Action.OFF
 
 
@@ -46,7 +46,7 @@ def test_ceiling_never_strengthens_an_action(action: str, ceiling: str, expected
     assert Action(action).at_most(Action(ceiling)) == expected
 
 
-def test_invalid_entry_is_named() -> None:
+def test_error_mentions_the_invalid_entry() -> None:
     names = TypeAdapter(ObjectNames)
     assert names.validate_python(["a", "b.c"]) == ("a", "b.c")
     with pytest.raises(ValidationError, match='Value error, "B" ') as caught:

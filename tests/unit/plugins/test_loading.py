@@ -1,4 +1,4 @@
-"""The service loads only plug-ins that its setting names. A broken plug-in is reported, and other rules still apply."""
+"""The service loads a plug-in only if the setting lists it. If a plug-in is broken, other rules still apply."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from webhook.policy.in_force import load_policy
 GOOD = RULE.format(id="acme-no", body=SAYS_NO)
 
 
-def test_plugin_that_the_setting_does_not_name_is_not_imported(tmp_path: Path) -> None:
+def test_plugin_not_listed_in_the_setting_is_not_imported(tmp_path: Path) -> None:
     install(tmp_path, "acme", {"acme_no": "raise SystemExit('imported')"}, {"rules": {"acme-no": "acme_no:check"}})
     with taken_in(tmp_path) as plugins:
         assert plugins == ()
@@ -29,7 +29,7 @@ def test_plugin_that_the_setting_does_not_name_is_not_imported(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["acme", "Acme", "all"])
-def test_plugin_that_the_setting_names_is_loaded(tmp_path: Path, name: str) -> None:
+def test_plugin_listed_in_the_setting_is_loaded(tmp_path: Path, name: str) -> None:
     install(
         tmp_path,
         "acme",
@@ -70,7 +70,7 @@ WRONG = {
         "its settings are not derived from RuleSettings",
     ),
     "no defaults": (GOOD.replace('word: str = "no"', "word: str"), "its settings have no valid defaults: word"),
-    "action of its own": (
+    "different type of action": (
         GOOD.replace('word: str = "no"', 'word: str = "no"; action: int = 3'),
         "its settings change the type of action, but only the default may differ",
     ),
@@ -110,7 +110,7 @@ def test_plugin_whose_forms_are_not_a_tuple_of_forms_is_broken(tmp_path: Path, f
 @pytest.mark.parametrize(
     "entry_id", ["gpus", "schema", "required-injection", "custom", "No", "a_b", "model-fields", "x" * 51]
 )
-def test_plugin_with_an_id_that_is_used_reserved_or_invalid_is_broken(tmp_path: Path, entry_id: str) -> None:
+def test_plugin_is_broken_if_its_id_is_taken_or_reserved_or_invalid(tmp_path: Path, entry_id: str) -> None:
     install_rule(tmp_path, entry_id=entry_id)
     ours = rules.REGISTRY["gpus"]
     with taken_in(tmp_path, "acme") as (plugin,):

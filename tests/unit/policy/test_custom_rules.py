@@ -220,7 +220,7 @@ rules:
 """
 
 
-def test_trial_reports_faults_with_lines_and_expressions_without_a_value() -> None:
+def test_trial_reports_the_lines_of_faults_and_warns_of_expressions_without_a_value() -> None:
     tried = read(YAML, policy_model())
     sources = custom_rules_check.sources(tried)
     checked = custom_rules_check.check(tried, YAML, try_expressions(Trial(sources, tried.params)))

@@ -42,7 +42,7 @@ ON = {name for name, injection in injections.REGISTRY.items() if injection.setti
         ("injectOnly: [labels, istio]\ninjections: {istio: {enabled: false}}", {"labels"}),
     ],
 )
-def test_inject_only_restricts_the_enabled_injections(text: str, used: set[str]) -> None:
+def test_setting_called_inject_only_restricts_the_enabled_injections(text: str, used: set[str]) -> None:
     assert {injection.id for injection, _ in load_policy(HEADER + text).injections} == used
 
 

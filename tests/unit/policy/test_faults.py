@@ -74,7 +74,7 @@ def test_each_setting_with_a_wrong_value_is_described_in_yaml_terms(path: tuple[
         assert not FOREIGN.search(ours(message)), (value, message)
 
 
-def test_each_setting_is_rejected_for_some_wrong_value() -> None:
+def test_each_setting_rejects_at_least_one_wrong_value() -> None:
     """Without rejections the test above would check nothing."""
     assert len(SETTINGS) > 200
     for path in SETTINGS:
@@ -161,7 +161,7 @@ def test_proposed_list_is_accepted(path: tuple[str, ...]) -> None:
         ("injections: {istio: {enabled: maybe}}", 'injections.istio.enabled: must be true or false (it is "maybe")'),
     ],
 )
-def test_message_names_line_field_and_fix(text: str, message: str) -> None:
+def test_message_has_line_field_and_fix(text: str, message: str) -> None:
     with pytest.raises(PolicyError) as caught:
         document.load(HEADER + text, policy_model())
     assert str(caught.value) == (message if message.startswith("line") else f"line 3: {message}")

@@ -24,7 +24,7 @@ PREMIUM = layer(
 
 
 @pytest.mark.parametrize("order", list(permutations([BASE, PREMIUM])))
-def test_value_of_the_highest_priority_is_used(order: tuple[Layer, ...]) -> None:
+def test_value_of_the_policy_with_the_highest_priority_is_used(order: tuple[Layer, ...]) -> None:
     policies = PolicySet(order)
     premium = policies.for_namespace(Namespace("ns", {"tier": "premium"}))
     count = premium.document.settings_of_rule("worker-count")
@@ -44,7 +44,7 @@ def test_policy_without_documents_has_the_defaults() -> None:
     assert policy.sources == {}
 
 
-def test_equal_priorities_are_sorted_by_name_and_conflicts_are_reported() -> None:
+def test_policies_of_equal_priority_are_sorted_by_name_and_their_conflicts_are_reported() -> None:
     one, two = layer("a", "rules: {gpus: {max: 1}}"), layer("b", "mode: warn\nrules: {gpus: {max: 2, min: 1}}")
     assert setting(PolicySet([two, one]), "gpus", "max") == 2
     assert layers.ties([two, one]) == [("a", "b", "rules.gpus.max")]
@@ -64,7 +64,7 @@ def test_lists_are_replaced_and_exemptions_are_combined() -> None:
     assert [exemption.users for exemption in policy.document.exemptions] == [("u",), ("v",)]
 
 
-def test_setting_inject_only_comes_from_the_policy_with_the_highest_priority() -> None:
+def test_list_of_allowed_injections_comes_from_the_policy_with_the_highest_priority() -> None:
     one, two = layer("a", "injectOnly: [labels, istio]"), layer("b", "priority: 1\ninjectOnly: [labels]")
     reset = layer("c", "priority: 2\ninjectOnly: null")
     policy = PolicySet([one, two]).for_namespace(ABSENT)

@@ -68,7 +68,7 @@ def test_every_file_is_in_the_kustomization() -> None:
 
 
 @pytest.mark.parametrize("path", [*FILES, *PUBLISHED], ids=lambda path: path.stem)
-def test_file_has_policy_config_maps(path: Path) -> None:
+def test_file_contains_config_maps_with_policies(path: Path) -> None:
     for config_map in config_maps(path):
         assert (config_map["apiVersion"], config_map["kind"]) == ("v1", "ConfigMap")
         assert re.fullmatch(rf"mpijob-policy-{path.stem}(-\w+)?", config_map["metadata"]["name"])
@@ -78,7 +78,7 @@ def test_file_has_policy_config_maps(path: Path) -> None:
     assert path.read_text(encoding="utf-8").startswith("# "), "a comment says what the policy is for"
 
 
-def test_documentation_names_each_published_policy() -> None:
+def test_documentation_mentions_each_published_policy() -> None:
     page = (DOCS / "policies.md").read_text(encoding="utf-8")
     assert [path.stem for path in PUBLISHED if f"`{path.stem}`" not in page] == []
 
@@ -98,7 +98,7 @@ def test_platform_defaults_equal_the_built_in_defaults(namespace: Namespace | An
     assert defaults.rules == pipelines.load_policy(None).rules
 
 
-def test_base_tier_allows_gangs_and_ranks_in_the_launcher() -> None:
+def test_base_tier_allows_gangs_and_a_launcher_with_ranks() -> None:
     changes = {"spec.runPolicy.schedulingPolicy": {"minAvailable": 5}, "spec.runLauncherAsWorker": True}
     assert decide(changed(changes), policy("tier-base")).denied == []
 
@@ -112,7 +112,7 @@ MARKED = {"metadata.annotations": dict(zip(MARKS, ("true", "PHI", "true"), stric
 NODES = {f"{role}.template.spec.nodeSelector": {"compliance": "hipaa"} for role in ("Launcher", "Worker")}
 
 
-def test_hipaa_allows_volumes_of_the_driver_for_secrets() -> None:
+def test_policy_hipaa_allows_volumes_of_the_csi_driver_for_secrets() -> None:
     keys = [{"name": "keys", "csi": {"driver": "secrets-store.csi.k8s.io"}}]
     assert decide(changed({**MARKED, **NODES, "Worker.template.spec.volumes": keys}), policy("hipaa")).denied == []
 

@@ -99,7 +99,7 @@ def test_hostile_text_is_rejected(text: str | None, message: str) -> None:
     assert most_gpus(loaded) == 4
 
 
-def test_identity_has_name_version_and_digest() -> None:
+def test_identity_has_name_and_version_and_digest() -> None:
     good = sha256(GOOD.encode()).hexdigest()
     loaded = load({"a": GOOD, "b": BROKEN}, {"b": GOOD})
     assert [(layer.version, layer.digest) for layer in loaded.layers] == [("1", good), ("", good)]
@@ -109,7 +109,7 @@ def test_identity_has_name_version_and_digest() -> None:
     assert PolicySet().for_namespace(ABSENT).identity == ""
 
 
-def test_identity_of_many_documents_names_the_first() -> None:
+def test_identity_of_many_documents_is_shortened() -> None:
     loaded = load({f"p{number}": GOOD for number in range(10)})
     identity = PolicySet(loaded.layers).for_namespace(ABSENT).identity
     assert identity.count("sha256:") == MAX_NAMED_DOCUMENTS

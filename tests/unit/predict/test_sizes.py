@@ -51,7 +51,7 @@ def suggested(decision: Decision) -> list[str]:
     ("changes", "rules", "hard", "first"),
     [
         (job(4), {}, 4, "Reduce worker count to 2 (4 GPUs total)"),
-        # one worker would fit, but worker-count requires two
+        # one worker would fit, but the rule `worker-count` requires two
         (job(4), {}, 2, "Reduce worker count to 2, GPUs per worker to 1 and slotsPerWorker to 1 (2 GPUs total)"),
         # the number of GPUs is too large for a `range` of Python
         (job(4, 10**19), {"gpus": {"action": "off"}}, 16, "Reduce GPUs per worker to 4 (16 GPUs total)"),

@@ -1,4 +1,4 @@
-"""accelerator-available: each pod fits on some node, and the whole job fits on all nodes together."""
+"""The rule `accelerator-available` checks that each pod fits on a node, and that the nodes can hold the whole job."""
 
 from typing import Any
 
@@ -139,7 +139,7 @@ def test_worker_that_no_node_could_hold_is_reported(limits: Json, fault: str, fi
         ({}, RACK, "a", 'no node has "a", but rack-0, rack-1', "Use one of rack-0, rack-1."),
         ({}, "nvidia.com/gpu.products", "a", "no node has this label", f"Use {PRODUCT}."),
         ({}, "zzz", "a", "no node has this label", "Remove it, or label the nodes."),
-        # At least one node meets each demand, but no node meets all demands together.
+        # For each demand there is a node that meets it, but no node meets all demands.
         (gpus(1), ZONE, "zone-b", 'no node that otherwise fits has "zone-b", but zone-a', "Use zone-a."),
         (
             {LIMITS: {"cpu": "64"}},
@@ -375,7 +375,7 @@ class TestSuggestedSize:
             (8, "72", "Use 8 workers with 8.", [f"mpirun -np 72 refuses to start: 64 slots with 8 workers. {RANKS}"]),
         ],
     )
-    def test_message_of_slots_assumes_the_suggested_size(
+    def test_message_of_the_rule_slots_assumes_the_suggested_size(
         self, slots: int, ranks: str, first: str, then: list[str], autoscaled: str
     ) -> None:
         changes = {**gpus(16), SLOTS: slots, COMMAND: ["mpirun", "-np", ranks, "x"]}

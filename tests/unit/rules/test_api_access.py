@@ -1,4 +1,4 @@
-"""api-access: the rule reports pods with an API token. The injection api-access usually prevents the token."""
+"""The rule `api-access` reports pods with an API token. The injection `api-access` usually prevents the token."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""child-names: the rule reports existing objects whose names the operator needs for the job."""
+"""The rule `child-names` reports existing objects whose names the operator needs for the job."""
 
 from typing import Any
 

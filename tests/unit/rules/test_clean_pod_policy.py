@@ -16,9 +16,9 @@ REFUSED = 'spec.runPolicy.cleanPodPolicy: "None" is not allowed here (the defaul
         ("None", None, []),
         (REMOVE, None, []),
         ("None", ["Running", "All"], [REFUSED]),
-        (REMOVE, ["Running", "All"], [REFUSED]),  # the operator's default is None
+        (REMOVE, ["Running", "All"], [REFUSED]),  # the operator's default is "None"
         ("All", ["Running", "All"], []),
-        ("nonsense", ["Running"], []),  # the rule upstream-contract reports this
+        ("nonsense", ["Running"], []),  # the rule `upstream-contract` reports this
     ],
 )
 def test_clean_pod_policy_that_is_not_allowed_is_rejected(

@@ -76,7 +76,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["/entrypoint.sh", "mpirun -np 4 train"], None, "OpenMPI"),
         ([""], None, "OpenMPI"),
         (None, None, "OpenMPI"),
-        # The script uses the words after it, or only one word follows the script. Shells take that word for $0.
+        # The script uses the words that follow it, or only one word follows. Shells use the first such word as $0.
         (["bash", "-c", 'mpirun -np "$1" x', "run", "4"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 8 python x.py", "mpirun"], None, "OpenMPI"),
         (["bash", "-c", "source /entrypoint.sh", "--", "mpirun", "-np", "8", "x"], None, "OpenMPI"),
@@ -548,7 +548,7 @@ ONLY_HERE = f"(advice) {WORKER_POD}.containers[0].volumeMounts: /v/{{}} is mount
         ),
     ],
 )
-def test_program_in_a_volume_that_workers_cannot_execute_is_reported(
+def test_program_that_workers_cannot_execute_from_a_volume_is_reported(
     command: str, volume: Any, expected: list[str]
 ) -> None:
     assert found(violations(ID, {f"{LAUNCHER}.command": command.split(), **volume})) == expected
@@ -581,7 +581,7 @@ def test_commands_whose_line_ends_are_lost_are_reported(script: str, joined: boo
         (["bash", "-c", ". /v/run.sh"], True),
     ],
 )
-def test_command_in_a_config_map_that_is_not_executable_is_reported(command: list[str], executable: bool) -> None:
+def test_command_from_a_config_map_without_execute_mode_is_reported(command: list[str], executable: bool) -> None:
     expected = [] if executable else [NOT_EXECUTABLE.replace("Worker", "Launcher")]
     assert found(violations(ID, of_volume("Launcher", **SCRIPT) | {f"{LAUNCHER}.command": command})) == expected
     mode = {"configMap": {"name": "v", "defaultMode": 0o755}}

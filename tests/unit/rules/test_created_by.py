@@ -1,4 +1,4 @@
-"""created-by: a new job may name its requester and nobody else, and an update cannot change the name."""
+"""The rule `created-by`: a new job may have only the name of its requester, and an update cannot change the name."""
 
 from typing import Any
 

@@ -83,7 +83,7 @@ def test_misspelt_accelerator_without_a_limit_is_reported_twice() -> None:
         (gpus(16), {}),
         (gpus("16", 16), {}),
         (gpus("4", "4000m"), {}),
-        (gpus("two"), {}),  # the rule upstream-contract reports invalid quantities
+        (gpus("two"), {}),  # the rule `upstream-contract` reports invalid quantities
         (gpus(2, "two"), {}),
         (gpus(-1, -1), {}),
         (gpus("-2"), {}),
@@ -202,7 +202,7 @@ def test_fix_for_unequal_limit_and_request_is_within_the_maximum(changes: Json, 
 
 
 @pytest.mark.parametrize("limit", ["500m", -2])
-def test_invalid_limit_is_not_suggested_as_request(limit: object) -> None:
+def test_invalid_limit_is_not_suggested_as_the_request(limit: object) -> None:
     resources = {"requests": {GPU: 4}, "limits": {GPU: limit}}
     *_, of_request = violations("gpus", {"Worker.template.spec.containers.0.resources": resources})
     assert of_request.path.endswith(f"requests[{GPU}]")
@@ -489,5 +489,5 @@ class TestClaims:
         (gpus(32, name="aws.amazon.com/neuron"), {}, "a worker requests 32 GPUs, at most 16 allowed"),
     ],
 )
-def test_cores_are_compared_with_max_cores(changes: Json, settings: Json, message: str) -> None:
+def test_number_of_cores_is_compared_with_the_setting_max_cores(changes: Json, settings: Json, message: str) -> None:
     assert message in [each.message for each in violations("gpus", changes, settings=settings)]

@@ -1,4 +1,4 @@
-"""These jobs seem to run, but their workers do nothing."""
+"""The rule `idle-workers` reports jobs that seem to run although their workers do nothing."""
 
 from typing import Any
 
@@ -175,7 +175,7 @@ def test_launcher_that_may_start_ranks_on_workers_is_accepted(changes: dict[str,
     assert violations(ID, changes) == []
 
 
-def test_python_launcher_is_reported_despite_a_variable_that_mpirun_alone_reads() -> None:
+def test_python_launcher_is_reported_despite_a_variable_that_only_mpirun_reads() -> None:
     env = [{"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"}]
     assert len(violations(ID, launcher("python t.py", env=env))) == 1
 
@@ -301,7 +301,7 @@ def test_worker_that_may_run_sshd_is_accepted(changes: dict[str, Any]) -> None:
         ({"dnsPolicy": "Default", "dnsConfig": {"nameservers": ["10.96.0.10"]}}, False),
     ],
 )
-def test_dns_of_the_node_is_reported(role: str, pod: dict[str, Any], reported: bool) -> None:
+def test_pod_that_uses_the_dns_of_its_node_is_reported(role: str, pod: dict[str, Any], reported: bool) -> None:
     result = violations(ID, {f"{role}.template.spec.{field}": value for field, value in pod.items()})
     path = f"spec.mpiReplicaSpecs[{role}].template.spec.dnsPolicy"
     assert [(each.path, each.fix) for each in result] == ([(path, "Remove it.")] if reported else [])

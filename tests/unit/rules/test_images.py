@@ -237,7 +237,7 @@ def test_missing_pull_secret_is_a_warning(changes: Json, warned: bool) -> None:
 
 
 @pytest.mark.parametrize("setting", ["allowedRegistries", "pullSecretsFor"])
-def test_registry_without_a_host_in_the_settings_is_rejected(setting: str) -> None:
+def test_registry_setting_without_a_host_is_rejected(setting: str) -> None:
     with pytest.raises(ValidationError, match='"team" does not start with a registry'):
         Settings.model_validate({setting: ["team"]})
 
@@ -317,7 +317,7 @@ def test_unknown_mirrors_cause_no_warning() -> None:
 
 
 def test_image_of_the_wait_container_is_reported_once() -> None:
-    """The injected init container wait-for-workers has the same image as the launcher."""
+    """The injected init container `wait-for-workers` has the same image as the launcher."""
     image, copies = "registry.example.com/ml/app", "Launcher.template.spec.initContainers"
     once = {"Launcher.template.spec.containers.0.image": image}
     wait = {"name": "wait-for-workers", "image": image}

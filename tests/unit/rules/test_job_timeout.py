@@ -148,7 +148,7 @@ def test_limit_of_zero_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "accepted"), [(DAY, False), (3 * DAY, True), (7 * DAY, True)])
-def test_limit_below_the_annotated_time_is_rejected_with_notify_only(seconds: int, accepted: bool) -> None:
+def test_with_notify_only_a_limit_below_the_annotated_time_is_rejected(seconds: int, accepted: bool) -> None:
     assert (violations("job-timeout", job(seconds, timeout="72h", action="notify-only")) == []) is accepted
 
 
@@ -232,7 +232,7 @@ YEAR = 365 * DAY
 
 
 class TestGracePeriods:
-    """Pods run on for their grace period after the time limit, a suspension or a deletion."""
+    """After the time limit, a suspension or a deletion, pods keep running for their grace period."""
 
     @pytest.mark.parametrize(
         ("changes", "path"),
@@ -281,7 +281,7 @@ LIMITED: Json = {FIELD: DAY}
 
 
 class TestLimitOfWorkers:
-    """The time limit of the MPIJob ends the launcher's Job alone. Workers have a time limit of their own."""
+    """The time limit of the MPIJob ends only the launcher's Job. Workers have a separate time limit."""
 
     def test_worker_limit_above_the_maximum_is_rejected(self) -> None:
         (violation,) = violations("job-timeout", {**LIMITED, OWN: WEEK + 1})

@@ -1,4 +1,4 @@
-"""Messages of the rule limit-range. `tests/conformance/test_limit_ranger.py` checks the rule against the API server."""
+"""Messages of the rule `limit-range`. tests/conformance/test_limit_ranger.py compares the rule with the API server."""
 
 from typing import Any
 
@@ -247,7 +247,7 @@ def test_claim_out_of_range_is_reported(storage: str, fault: str, fix: str) -> N
     assert worker_violations(claims("4Gi"), limit) == []
 
 
-def test_missing_limit_has_the_reason_required() -> None:
+def test_missing_limit_has_the_cause_reason_required() -> None:
     view = Snapshot([limit_range("a", of_pod(max={"x/y": 2}))])
     launcher, worker = violations("limit-range", view=view)
     assert (launcher.reason, worker.reason) == (CauseReason.REQUIRED, CauseReason.REQUIRED)

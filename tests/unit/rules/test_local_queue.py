@@ -195,7 +195,7 @@ def test_unrelated_or_harmless_key_is_accepted(labels: Json, view: Snapshot | No
     assert violations("local-queue", {"metadata.labels": labels}, view=view) == []
 
 
-def test_key_without_a_prefix_on_pods_is_accepted() -> None:
+def test_pod_label_without_a_prefix_is_accepted() -> None:
     assert violations("local-queue", {"Worker.template.metadata": {"labels": {"queue-name": "train"}}}) == []
 
 

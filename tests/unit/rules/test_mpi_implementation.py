@@ -16,7 +16,7 @@ REFUSED = 'spec.mpiImplementation: "{}" is not allowed here (the default is "Ope
         ("MPICH", ["OpenMPI", "Intel"], [REFUSED.format("MPICH")]),
         (REMOVE, ["Intel"], [REFUSED.format("OpenMPI")]),
         (REMOVE, ["OpenMPI"], []),
-        ("nonsense", ["OpenMPI"], []),  # the rule upstream-contract reports unknown names
+        ("nonsense", ["OpenMPI"], []),  # the rule `upstream-contract` reports unknown names
     ],
 )
 def test_implementation_that_is_not_allowed_is_rejected(

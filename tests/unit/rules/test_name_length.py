@@ -15,7 +15,7 @@ from tests.support.rule_checks import found, violations
             {"metadata.name": "x" * 55},
             {},
             None,
-        ),  # the rule upstream-contract reports a name that is too long for the current workers
+        ),  # the rule `upstream-contract` reports a name that is too long for the current workers
         (
             {"metadata.name": "", "metadata.generateName": "x" * 49},
             {},

@@ -1,4 +1,4 @@
-"""The rule network-policy reports unfiltered traffic. The posture of a job decides what NetworkPolicy the job gets."""
+"""The rule `network-policy` reports unfiltered traffic. A job's posture decides which NetworkPolicy the job gets."""
 
 from typing import Any
 
@@ -183,5 +183,5 @@ def test_invalid_settings_are_rejected(settings: dict[str, Any]) -> None:
         REGISTRY[ID].settings.model_validate(settings)
 
 
-def test_setting_dns_namespaces_keeps_the_default_ports() -> None:
+def test_default_dns_ports_stay_if_dns_namespaces_are_set() -> None:
     assert Settings.model_validate({"dns": {"namespaces": ["openshift-dns"]}}).dns.ports == (53, 5353, 8053)

@@ -1,4 +1,4 @@
-"""pod-security: the levels that apply, the message at each field, and the fix.
+"""The rule `pod-security`: the levels that apply, the message at each field, and the fix.
 
 The floor is a level that the policy sets in addition to the namespace's labels.
 """
@@ -30,7 +30,7 @@ HOST_PATH = {"Worker.template.spec.volumes": [{"name": "ib", "hostPath": {"path"
 
 
 def check(changes: Json | None = None, /, settings: Json | None = None, **modes: str) -> list[Violation]:
-    """The violations in a namespace with these labels. Without `changes` the job satisfies the level restricted."""
+    """The violations in a namespace with these labels. Without `changes` the job satisfies the level `restricted`."""
     return violations("pod-security", {**SECURE, **(changes or {})}, settings=settings, view=labelled(**modes))
 
 
@@ -128,7 +128,7 @@ def test_document_is_not_decoded_if_no_level_restricts_pods(view: Snapshot) -> N
         (
             {"enforce": "baseline", "warn": "restricted", "audit": "restricted"},
             ["deny"],
-        ),  # restricted rejects the volume by another check, which is not reported again
+        ),  # `restricted` rejects the volume by another check, which is not reported again
         ({"enforce": "privileged", "warn": "restricted"}, ["warn"]),
     ],
 )

@@ -1,4 +1,4 @@
-"""The rule pod-template as a whole. The tests of its single checks are in tests/unit/predict/pod_template."""
+"""The rule `pod-template` as a whole. The tests of its single checks are in tests/unit/predict/pod_template."""
 
 import json
 from random import Random

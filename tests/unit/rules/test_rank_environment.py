@@ -1,4 +1,4 @@
-"""The rule rank-environment reports variables that do not reach the ranks."""
+"""The rule `rank-environment` reports variables that do not reach the ranks."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def check(
     env_from: Any = None,
     settings: Any = None,
 ) -> list[Violation]:
-    """The violations of a job. `launcher` and `worker` name the variables that the container of the role sets."""
+    """The violations of a job. `launcher` and `worker` are names of variables that the role's container sets."""
     containers = {role: f"{role}.template.spec.containers.0" for role in ("Launcher", "Worker")}
     changes = {
         "spec.mpiImplementation": implementation,
@@ -172,7 +172,7 @@ def test_variable_that_the_launchers_image_may_set_is_accepted() -> None:
     assert len(check("mpirun -x NCCL_DEBUG x", worker=["NCCL_DEBUG"])) == 1
 
 
-def test_path_is_reported_if_mpirun_is_started_by_its_path() -> None:
+def test_variable_path_is_reported_if_the_command_has_the_folder_of_mpirun() -> None:
     assert found(check("/opt/mpi/bin/mpirun -np 8 x", launcher=["PATH"])) == [
         f"{ON_LAUNCHER}PATH does not reach the ranks on workers"
     ]
@@ -196,7 +196,7 @@ def test_folders_that_open_mpi_adds_on_workers_are_accepted(command: str, name: 
     assert (result == []) is reaches
 
 
-def test_variable_with_the_node_name_or_used_by_another_variable_is_accepted() -> None:
+def test_variable_that_has_the_node_name_or_is_used_by_another_variable_is_accepted() -> None:
     env = "Launcher.template.spec.containers.0.env"
     named = {"name": "WHERE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
     other = [{"name": "A", "value": "1"}, {"name": "OMPI_MCA_b", "value": "$(A)"}]
@@ -313,7 +313,7 @@ def test_invalid_names_in_the_settings_are_rejected(name: str) -> None:
         REGISTRY[ID].settings.model_validate({"names": [name]})
 
 
-def test_message_names_only_the_first_variables() -> None:
+def test_message_lists_only_the_first_variables() -> None:
     (violation,) = check(launcher=[f"NCCL_{number}" for number in range(1_009)])
     assert "and 1006 more" in violation.message
 

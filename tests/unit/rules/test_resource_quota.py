@@ -101,7 +101,7 @@ def test_only_exceeded_quotas_are_evaluated_for_other_sizes(monkeypatch: pytest.
     [violation] = violations(RULE, job(20), view=cluster(*good, *short))
     assert "1. Reduce worker count to 2 (4 GPUs total)" in violation.fix
     assert max(evaluations[f"q{number:04}"] for number in range(50)) <= 8, "other sizes are not tried"
-    assert evaluations["z"] < evaluations["a"], "a size that exceeds the quota a is not compared with the quota z"
+    assert evaluations["z"] < evaluations["a"], "a size that exceeds the quota `a` is not compared with `z`"
 
 
 def test_unknown_usage_is_not_reported_as_free() -> None:
@@ -276,7 +276,7 @@ def test_job_with_a_controlling_owner_does_not_wait_in_kueue(controls: bool, adv
         cluster(quota({GPUS: 1}, namespace="team-b")),
         cluster(quota({GPUS: 40})),
         cluster(quota({GPUS: 40}, {})),
-        cluster(quota({GPUS: 40}, {}), stored("a", 3)),  # the quota may already include the pods of the job a
+        cluster(quota({GPUS: 40}, {}), stored("a", 3)),  # the quota may already include the pods of the job `a`
         cluster(quota({GPUS: 1}, scopes=["Terminating"])),
         cluster(quota({GPUS: 1}, scopes=["BestEffort"])),
         cluster(quota({"nvidia.com/gpu": 1, "count/widgets.example.com": 0})),
@@ -295,7 +295,7 @@ def test_job_for_another_cluster_is_accepted() -> None:
     ("others", "fits"),
     [
         ([], 8),
-        (running("a"), 8),  # the usage includes the pods of the job a
+        (running("a"), 8),  # the usage includes the pods of the job `a`
         ([stored("a", 3)], 5),
         ([*running("a", 3), *pods("a", 1)], 8),
         ([stored("a", 3), *pods("a", 2)], 7),
@@ -366,7 +366,7 @@ def test_fix_reduces_the_devices_of_claims(requests: list[Json], hard: int, firs
     assert violation.fix.split("\n")[1].startswith(f"1. {first}")
 
 
-def test_claim_with_unknown_devices_is_a_warning() -> None:
+def test_claim_with_unknown_devices_causes_a_warning() -> None:
     limit = quota({"gpu.nvidia.com.deviceclass.resource.k8s.io/devices": 16})
     (warning,) = violations("resource-quota", claims("t"), view=cluster(limit, claim_template("other")))
     assert warning.message == 'the GPUs of claim "c0" are not counted: its template ("t") does not exist'

@@ -14,7 +14,7 @@ from tests.support.rule_checks import fits_a_warning, found, violations
         (29, {}, True),
         (30, {}, False),
         (60, {"minSeconds": 61}, True),
-        (-1, {}, False),  # the rule upstream-contract reports negative values
+        (-1, {}, False),  # the rule `upstream-contract` reports negative values
     ],
 )
 def test_ttl_below_the_minimum_is_reported(seconds: Any, settings: dict[str, Any], warned: bool) -> None:
@@ -26,7 +26,9 @@ def test_ttl_below_the_minimum_is_reported(seconds: Any, settings: dict[str, Any
 
 
 @pytest.mark.parametrize(("policy", "reported"), [(None, True), ("OnFailure", True), ("Never", False)])
-def test_lost_log_of_the_launcher_is_reported_if_the_policy_enables_it(policy: str | None, reported: bool) -> None:
+def test_loss_of_the_launchers_log_is_reported_only_with_the_setting_launcher_log(
+    policy: str | None, reported: bool
+) -> None:
     changes = {"Launcher.restartPolicy": policy}
     result = violations("retention", changes, settings={"launcherLog": True})
     path = "(advice) spec.mpiReplicaSpecs[Launcher].restartPolicy"

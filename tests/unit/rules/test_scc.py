@@ -1,4 +1,4 @@
-"""scc: a job is rejected if no SCC (SecurityContextConstraints) that its pods may use accepts the pods."""
+"""scc: a job is rejected if its pods may use no SCC (SecurityContextConstraints) that accepts them."""
 
 import re
 from pathlib import Path
@@ -129,7 +129,7 @@ def test_both_roles_are_advised_to_set_host_users_if_that_is_enough() -> None:
     assert advice == {f"Set hostUsers to false, or have an administrator run: {COMMAND}."}
 
 
-def test_container_is_reported_before_the_init_container_that_copies_it() -> None:
+def test_fault_of_a_container_is_not_reported_again_for_its_init_container() -> None:
     init = [{"name": "wait", "image": "i", "securityContext": {"runAsUser": 1000}}]
     changes = {CONTEXT: {"runAsUser": 1000}, "Worker.template.spec.initContainers": init}
     (violation,) = violations("scc", changes, view=view())
@@ -155,7 +155,7 @@ def test_sccs_of_the_account_that_creates_the_pods_apply(creator: str, role: str
     assert f"[{role}]" not in left
 
 
-def test_annotation_required_scc_selects_one_scc() -> None:
+def test_annotation_can_require_one_scc() -> None:
     required = {"Worker.template.metadata.annotations": {"openshift.io/required-scc": "nonroot-v2"}}
     assert check(required, view({"default": ["nonroot-v2"]})) == []
     (violation,) = violations("scc", required, view=view())

@@ -168,7 +168,7 @@ def test_slots_out_of_range_are_rejected(slots: int, settings: Json, message: st
             "2 slots but 1 CPU in the launcher",
             "Set it to 1, or request 2 CPUs.",
         ),
-        (  # CPUs and ranks are not reported, because the fix changes the slots
+        (  # too few CPUs or ranks for the slots are not reported, because the fix changes the slots
             sized(1, 8, "mpirun -np 2 x") | resources(gpu=8, cpu=2),
             "1 slot but 8 GPUs per worker",
             "Set it to 8.",

@@ -1,4 +1,4 @@
-"""The rule ssh-paths checks combinations of user, sshAuthMountPath, fsGroup and capabilities."""
+"""The rule `ssh-paths` checks combinations of user, sshAuthMountPath, fsGroup and capabilities."""
 
 from pathlib import Path
 from typing import Any
@@ -195,7 +195,7 @@ IN_SCRIPT = ["bash", "-c", "mpirun --allow-run-as-root -np 4 x"]
         ({"Launcher.template.spec.containers.0.env": BY_VARIABLE}, AS_ROOT_IN_RESTRICTED),
     ],
 )
-def test_image_that_runs_as_root_in_a_restricted_namespace_is_one_warning(changes: Json, expected: str) -> None:
+def test_image_that_runs_as_root_in_a_restricted_namespace_causes_one_warning(changes: Json, expected: str) -> None:
     """The worker's missing command is not reported, because a command would not help."""
     job = {**both(runAsNonRoot=True), "Worker.template.spec.containers.0.command": REMOVE, **changes}
     if changes.get("Launcher") is REMOVE:
@@ -219,7 +219,7 @@ def test_message_names_the_user_in_a_restricted_namespace() -> None:
 
 
 def test_root_in_a_restricted_namespace_is_not_reported() -> None:
-    """The level restricted does not allow SYS_CHROOT, and the rule `pod-security` rejects root."""
+    """The level `restricted` does not allow SYS_CHROOT, and the rule `pod-security` rejects root."""
     root = both(HOME, runAsUser=0, capabilities={"drop": ["ALL"]})
     assert violations("ssh-paths", root, view=RESTRICTED) == []
     key, capabilities = violations("ssh-paths", root)
@@ -406,7 +406,7 @@ def test_key_of_root_is_reported_if_the_scc_chooses_the_user(view: Snapshot, scc
     assert found(violations("ssh-paths", SSHD, view=view)) == [fault]
 
 
-def test_group_of_an_scc_that_rejects_the_pods_is_not_reported() -> None:
+def test_fs_group_is_not_reported_if_the_scc_rejects_the_pods() -> None:
     faults = violations("ssh-paths", {**SSHD, **both(runAsUser=0)}, view=openshift.view())
     assert not [each for each in faults if each.path.endswith("fsGroup")]
 

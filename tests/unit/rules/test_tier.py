@@ -66,7 +66,7 @@ def test_workers_above_the_tier_are_rejected(changes: Json, most: int, message: 
         ({LAUNCHER_GPUS: {"nvidia.com/gpu": 1}, WORKER_GPUS: {}}, 0, "1 GPU (1 in the launcher)"),
         ({LAUNCHER_GPUS: {"nvidia.com/gpu": 1}, "Worker": REMOVE}, 0, "1 GPU (1 in the launcher)"),
         ({WORKER_GPUS: {"example.com/npu": 4}}, 8, "16 GPUs (4 in each of 4 workers)"),
-        ({WORKER_GPUS: {"nvidia.com/gpu": "many"}}, 0, None),  # the rule upstream-contract reports invalid quantities
+        ({WORKER_GPUS: {"nvidia.com/gpu": "many"}}, 0, None),  # the rule `upstream-contract` reports it
         ({"Worker.replicas": 0}, 0, None),
     ],
 )
@@ -85,7 +85,7 @@ def test_gpus_above_the_tier_are_rejected(changes: Json, most: int, gpus: str | 
         (REMOVE, ["OpenMPI"], None),
         ("Intel", ["OpenMPI"], f"Use OpenMPI, or {ASK}."),
         ("Intel", ["OpenMPI", "MPICH"], f"Use one of OpenMPI, MPICH, or {ASK}."),
-        ("nonsense", ["OpenMPI"], None),  # the rule upstream-contract reports unknown names
+        ("nonsense", ["OpenMPI"], None),  # the rule `upstream-contract` reports unknown names
     ],
 )
 def test_implementation_outside_the_tier_is_rejected(value: object, included: list[str], fix: str | None) -> None:
@@ -148,7 +148,7 @@ def test_unused_feature_is_accepted(changes: Json) -> None:
         ([], "no optional features"),
     ],
 )
-def test_message_names_the_features_of_the_tier(features: list[str], included: str) -> None:
+def test_message_lists_the_features_of_the_tier(features: list[str], included: str) -> None:
     result = violations("tier", TOGETHER, settings={"name": "base", "features": features})
     message = f'runLauncherAsWorker is not in the tier "base", which has {included}'
     expected = Violation(LAUNCHER_AS_WORKER, message, fix=f"Set it to false, or {ASK}.", reason=CauseReason.FORBIDDEN)

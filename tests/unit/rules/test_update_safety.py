@@ -66,7 +66,7 @@ def test_change_of_a_job_with_waiting_pods_is_rejected(changes: dict[str, Any], 
 
 
 @pytest.mark.parametrize(("changes", "path"), FIXED)
-def test_change_of_an_ended_job_is_a_warning(changes: dict[str, Any], path: str) -> None:
+def test_change_of_an_ended_job_causes_a_warning(changes: dict[str, Any], path: str) -> None:
     [violation] = violations("update-safety", changes, old=ENDED)
     assert (violation.path, violation.advisory) == (path, True)
     assert violation.message == "a change has no effect: the job has ended"
@@ -121,7 +121,7 @@ def test_change_of_other_fields_of_a_running_job_is_accepted(changes: dict[str, 
     assert found(violations("update-safety", changes, old={**RUNS, **old})) == []
 
 
-def test_scaling_a_job_that_kueue_admitted_is_a_warning() -> None:
+def test_scaling_a_job_that_kueue_admitted_causes_a_warning() -> None:
     changes, old = {**QUEUED, "Worker.replicas": 8}, {**RUNS, **QUEUED}
     [violation] = violations("update-safety", changes, old=old, view=KUEUE)
     assert violation.advisory
@@ -131,7 +131,7 @@ def test_scaling_a_job_that_kueue_admitted_is_a_warning() -> None:
     assert violations("update-safety", {**suspended, "Worker.replicas": 8}, old=suspended, view=KUEUE) == []
 
 
-def test_scaling_down_a_job_whose_launcher_is_a_worker_is_a_warning() -> None:
+def test_scaling_down_a_job_whose_launcher_is_a_worker_causes_a_warning() -> None:
     old = {**RUNS, "spec.runLauncherAsWorker": True}
     [violation] = violations("update-safety", {**old, "Worker.replicas": 3}, old=old)
     assert violation.advisory
@@ -154,7 +154,7 @@ CONTAINERS = [
 
 
 @pytest.mark.parametrize(("changes", "role"), CONTAINERS)
-def test_changing_containers_of_a_job_that_kueue_admitted_is_a_warning(changes: dict[str, Any], role: str) -> None:
+def test_changing_containers_of_a_job_that_kueue_admitted_causes_a_warning(changes: dict[str, Any], role: str) -> None:
     queued = {**RUNS, **QUEUED}
     [violation] = violations("update-safety", {**changes, **QUEUED}, old=queued, view=KUEUE)
     assert violation.path == f"spec.mpiReplicaSpecs[{role}].template"

@@ -35,7 +35,7 @@ def env(name: str, value: str | None = "x", role: str = "Launcher", **source: An
 
 
 REJECTED: list[tuple[dict[str, Any], str, str]] = [
-    # The numbers count the checks of the operator's own validation. 1: the name
+    # Each number in a comment is the number of a check in the operator's own validation. 1: the name
     ({"metadata.name": "x" * 55}, "metadata.name", "has 64 characters, at most 63 are allowed"),
     ({"metadata.name": "x" * 54, "Worker.replicas": 11}, "metadata.name", "has 64 characters"),
     ({"metadata.name": ""}, "metadata.name", "is missing"),

@@ -141,7 +141,7 @@ def test_fix_for_a_closed_queue_names_the_open_leaf_queues() -> None:
 
 
 @pytest.mark.parametrize("state", ["", "Unknown"])
-def test_queue_that_is_not_open_yet_is_a_warning(state: str) -> None:
+def test_queue_that_is_not_open_yet_causes_a_warning(state: str) -> None:
     expected = Violation(FIELD, 'queue "team" is not open yet', fix="It waits.", advisory=True)
     assert reported(TEAM, queue("team", state=state)) == [expected]
 
@@ -161,7 +161,7 @@ def test_queue_with_other_queues_below_it_is_reported(below: list[str], fix: str
 
 
 def test_root_queue_is_not_a_leaf() -> None:
-    """A queue without a parent is below root."""
+    """A queue without a parent is below the queue `root`."""
     (fault,) = reported(policy(queue="root"), settings=TREE)
     assert fault.fix == "Use default."
 
@@ -230,7 +230,7 @@ def test_only_requests_of_containers_are_added_up() -> None:
         ("gone", "gone", "5"),
     ],
 )
-def test_requests_of_a_gang_smaller_than_the_job_are_compared_with_the_queue(
+def test_requests_of_a_gang_that_is_smaller_than_the_job_are_compared_with_the_queue(
     launcher: str | None, worker: str | None, needs: str
 ) -> None:
     changes = {
@@ -274,7 +274,7 @@ def test_queue_that_is_its_own_parent_is_a_leaf() -> None:
     assert reported(TEAM, queue("team", parent="team"), settings=TREE) == []
 
 
-def test_queue_without_free_capacity_is_a_warning() -> None:
+def test_queue_without_free_capacity_causes_a_warning() -> None:
     full = queue("team", {GPU: 16}, allocated={GPU: "10", "cpu": "900"})
     expected = Violation(
         WORKERS,
@@ -294,7 +294,7 @@ def test_queue_without_free_capacity_is_a_warning() -> None:
 
 
 @pytest.mark.parametrize("objects", [[], [queue("team", state="Closed")], [queue("team", {GPU: 1})]])
-def test_uncertain_violation_is_a_warning(objects: list[Json]) -> None:
+def test_uncertain_violation_causes_a_warning(objects: list[Json]) -> None:
     """A violation is uncertain if the job is suspended, or if it is unknown whether the operator creates a PodGroup."""
     (certain,) = reported(TEAM, *objects)
     (later,) = reported(TEAM | SUSPENDED, *objects)

@@ -26,7 +26,7 @@ def replicas(count: Any, *, launcher: bool = False) -> Json:
         ({"Worker": REMOVE}, {"min": 0}),
         ({"Worker": REMOVE, "spec.runLauncherAsWorker": True}, {"min": 1}),
         (replicas(101), {"max": 101}),
-        # The rule upstream-contract reports the following jobs.
+        # The rule `upstream-contract` reports the following jobs.
         (replicas(REMOVE), {}),
         (replicas(-3), {}),
         ({"Worker": REMOVE, "spec.mpiReplicaSpecs.worker": {"replicas": 2}}, {}),

@@ -67,7 +67,7 @@ async def test_fault_is_reported_until_the_restarted_task_has_run_for_a_while(mo
         assert name == "policies"
         assert fault.startswith("it failed and was restarted: KeyError at ")
         assert "object" not in fault
-        [now] = steady  # both failed tasks are gone
+        [now] = steady  # the timers of both failed tasks are cancelled
         now()
         assert faults == {}
     assert len(log.events("policies")) == 2

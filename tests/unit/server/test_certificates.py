@@ -119,7 +119,7 @@ async def test_damaged_files_are_harmless_until_the_certificate_expires(
     assert source.ca_pem is None
 
 
-async def test_event_about_the_certificate_names_the_service(
+async def test_object_of_the_event_about_the_certificate_is_the_service(
     telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch, api: Api
 ) -> None:
     monkeypatch.setattr(files, "FileCertificate", Files)

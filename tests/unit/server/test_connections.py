@@ -79,7 +79,9 @@ def test_log_has_few_lines_about_many_rejected_connections() -> None:
 @pytest.mark.parametrize(
     ("soft", "most"), [(256, LEAST), (1024, 1024 - RESERVED), (2**20, MAX_CONNECTIONS), (-1, MAX_CONNECTIONS)]
 )
-def test_maximum_leaves_descriptors_for_other_uses(monkeypatch: pytest.MonkeyPatch, soft: int, most: int) -> None:
+def test_maximum_of_connections_leaves_descriptors_for_other_uses(
+    monkeypatch: pytest.MonkeyPatch, soft: int, most: int
+) -> None:
     monkeypatch.setattr(http_server.resource, "getrlimit", lambda _: (soft, -1))
     assert http_server.most_connections() == most
 

@@ -1,4 +1,4 @@
-"""Watches of controllers run, have metrics, and are reported if they cannot read."""
+"""A controller's watch runs and has metrics. If it cannot read its resource, this is reported."""
 
 import asyncio
 from contextlib import AsyncExitStack

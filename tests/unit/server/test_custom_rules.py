@@ -48,7 +48,9 @@ def test_custom_rules_give_verdicts_and_report_faults(tmp_path: Path) -> None:
         assert service.service.readiness.ready
 
 
-def test_too_slow_custom_rule_denies_only_with_on_error_deny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_custom_rule_that_is_too_slow_rejects_jobs_only_if_its_on_error_is_deny(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(document(rule("job.workers < 4", id="lax"), rule("true", id="strict", onError="deny")))
     with live(policy=path) as service:

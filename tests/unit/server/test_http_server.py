@@ -277,7 +277,7 @@ def test_internal_error_is_a_500_and_affects_no_other_request(running: Live, con
     assert running.metric("in_flight") == 0
 
 
-def test_ending_service_does_not_wait_for_connections() -> None:
+def test_service_that_ends_does_not_wait_for_connections() -> None:
     with live() as running:
         slow = answer_with(running, Slow())
         connection = running.connect()

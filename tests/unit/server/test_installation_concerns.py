@@ -61,7 +61,7 @@ async def test_correct_installation_has_no_concerns(configurations: Mapping[str,
     assert (installation.concerns, installation.log.lines) == ({}, [])
 
 
-async def test_unreadable_configurations_are_not_reported_missing() -> None:
+async def test_unreadable_configurations_are_not_reported_as_missing() -> None:
     installation = Installation(Api(dict.fromkeys(ALL, ApiError(403, "no right"))))
     await installation.look()
     assert installation.concerns == {}

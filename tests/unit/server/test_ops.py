@@ -30,7 +30,7 @@ def test_health_and_readiness_are_served_over_http(shared):
     assert shared.ops("/readyz") == READY
 
 
-def test_unready_service_is_a_503_and_still_healthy(shared):
+def test_unready_service_answers_503_and_is_still_healthy(shared):
     shared.service.readiness.fails("serving", "a reason")
     with pytest.raises(HTTPError) as error:
         shared.ops("/readyz")
@@ -50,7 +50,7 @@ def test_metrics_are_served_over_http(shared):
 
 
 @pytest.mark.parametrize("path", ["/", "/validate-mpijob", "/debug"])
-def test_other_paths_are_404(shared, path):
+def test_other_paths_return_404(shared, path):
     with pytest.raises(HTTPError) as error:
         shared.ops(path)
     assert error.value.code == 404

@@ -189,7 +189,7 @@ async def test_replica_waits_for_policies_after_two_denials() -> None:
         assert (policies.unsettled != "", applied) == (True, [])
 
 
-async def test_missing_right_to_policies_puts_defaults_in_force_and_is_reported() -> None:
+async def test_missing_right_to_list_policies_is_reported_and_defaults_are_in_force() -> None:
     api = Api()
     api.allowed = [False]
     async with without_list(api, "forbidden: no") as (policies, watch, applied, log):
@@ -230,7 +230,7 @@ UNREADABLE = 'policy "a": this version can read neither the document nor its las
 
 
 @pytest.mark.parametrize("remembered", [None, {"a": BROKEN}, copy("9.0", a=BROKEN), {"_1.0": "no JSON"}])
-async def test_replica_that_cannot_read_a_policy_or_its_copy_is_not_ready(remembered: Any) -> None:
+async def test_replica_that_can_read_neither_a_policy_nor_its_copy_is_not_ready(remembered: Any) -> None:
     """Formerly, a restarted replica of an older version admitted jobs that the policy denies."""
     async with following(Api(remembered=remembered)) as (watch, _, _log):
         watch.now(a=BROKEN, b=GOOD)

@@ -30,7 +30,7 @@ def test_crash_writes_no_core_file() -> None:
     assert done.stdout == "(0, 0) 0\n"
 
 
-async def test_garbage_collector_ignores_full_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_garbage_collector_ignores_caches_after_they_are_filled(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     monkeypatch.setattr(gc, "collect", lambda: calls.append("collect"))
     monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))

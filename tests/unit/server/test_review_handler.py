@@ -1,4 +1,4 @@
-"""Replies to reviews over HTTPS, and to arbitrary bytes."""
+"""The replies to reviews over HTTPS and to arbitrary bytes."""
 
 import json
 from base64 import b64decode

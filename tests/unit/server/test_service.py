@@ -53,7 +53,7 @@ def test_ca_in_memory_is_written_to_the_file(tmp_path):
         assert line["ca"] == str(tmp_path / "ca.pem")
 
 
-def test_log_names_the_option_ca_file_if_it_is_not_set():
+def test_log_mentions_the_option_ca_file_if_it_is_not_set():
     with live() as service:
         assert service.log("certificate made in memory")[0]["ca"] == "give --ca-file FILE to have it written"
 
@@ -68,7 +68,7 @@ def test_certificate_from_files_is_served(pair):
             Connection(service.service.url, Authority("another CA", lifetime=DAY).certificate_pem)
 
 
-def test_certificate_for_all_addresses_names_this_host():
+def test_certificate_for_all_addresses_includes_this_host():
     with live(listen=("0.0.0.0", 0)) as service:
         port = service.service.url.rsplit(":", 1)[1]
         for host in ("127.0.0.1", "localhost"):
@@ -123,7 +123,7 @@ def test_foreign_address_prevents_the_start():
     assert refused(listen=("no.such.host.invalid", 0)).startswith("cannot listen on no.such.host.invalid:0: ")
 
 
-def test_option_that_conflicts_with_register_prevents_the_start(pair):
+def test_option_that_conflicts_with_the_option_register_prevents_the_start(pair):
     assert refused(register=True, **pair) == (
         "--register makes its own certificate: leave out --tls-cert, --tls-key and --ca-secret"
     )

@@ -192,7 +192,7 @@ def test_log_line_of_a_decision_has_all_fields(telemetry, stream):
     assert stream.getvalue().startswith(b'{"time":"')
 
 
-def test_log_line_of_a_rejection_names_each_rule_once(telemetry, stream):
+def test_log_line_of_a_rejection_has_each_rule_once(telemetry, stream):
     telemetry.decided("validate", *validated(jobs.changed({"Worker.replicas": 1, "metadata.name": "A B"})), 0)
     (line,) = lines(stream)
     assert not line["allowed"]

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.jobs import body, changed
 
-# The pipelines never finish for jobs called slow.
+# The pipelines never finish for a job with the name "slow".
 START = """
 import sys
 from webhook.admission import pipelines, too_expensive
@@ -127,7 +127,7 @@ def test_only_unskippable_injections_are_made_and_the_user_is_warned(server: Ser
     assert "job-size: too expensive to judge, so nothing was injected but created-by, job-timeout" in answer["warnings"]
 
 
-def test_nothing_is_injected_if_required_injections_are_too_expensive(server: Server) -> None:
+def test_nothing_is_injected_if_even_unskippable_injections_are_too_expensive(server: Server) -> None:
     answer = server.post("/mutate-mpijob", body(slow(**{"metadata.labels": {"slow": "yes"}})))
     assert (answer["allowed"], answer.get("patch")) == (True, None)
     assert answer["warnings"] == ["job-size: too expensive to judge, so nothing was injected"]

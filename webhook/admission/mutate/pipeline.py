@@ -32,7 +32,8 @@ _LIST_OF_INJECTIONS: Final[Path] = ("metadata", "annotations", annotations.INJEC
 def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
     """The decision never denies, because the API server's schema rejects an object of the wrong shape.
 
-    An UPDATE gets dropped values back (see `updates`). A Launcher or Worker that the update adds gets all injections.
+    If an UPDATE drops injected values, they are restored (see `updates`). A Launcher or Worker that the update adds
+    gets all injections.
     """
     request = structs.replace(request, object=document.without_status(request.object))
     if too_large.finding(request.object) or (request.operation == "UPDATE" and too_large.finding(request.old_object)):
@@ -112,7 +113,7 @@ def _unskippable(policy: Policy) -> Policy:
 
 
 def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> None:
-    """Write the annotation with the ids of the injections, which only people read.
+    """Write the annotation that lists the ids of the injections for people. No program reads it.
 
     Earlier ids stay, because the API server may call the webhook again after another webhook changed the job.
     """

@@ -8,8 +8,9 @@ A user who changes the stored job with kubectl (`edit`, `patch`, `label`, `annot
 `get`) has seen the injected values. Values that this user removes are not restored, except a waiting job's time limit
 and queue.
 
-The injections also run on both jobs without the dropped values. If the results differ, the update changes an input of
-an injection, such as `training.openshift.io/timeout`. The new result then replaces the stored values.
+The injections also run on the stored job and on the new job, both without the dropped values. If the results differ,
+the update changes an input of an injection, such as `training.openshift.io/timeout`. The new result then replaces the
+stored values.
 """
 
 from collections import defaultdict
@@ -320,7 +321,7 @@ def _is_within(new: Any, stored: Any) -> bool:
 
 
 def _has_no_name(item: Any, field: str) -> bool:
-    """Whether only its position identifies the item."""
+    """Whether the item is identified only by its position."""
     if field == "nodeSelectorTerms":
         return True
     return field in {"containers", "initContainers"} and not isinstance(mapping(item).get("name"), str)

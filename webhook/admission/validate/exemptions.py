@@ -63,9 +63,9 @@ def excuse_for(
 
 
 def for_injections(ctx: Context, job: MPIJob, policy: Policy) -> Context:
-    """`ctx` without the minimum level of Pod Security if the job might be exempt. The pods can then run as root.
+    """`ctx` without the minimum level of Pod Security if the job might be exempt from the rule `pod-security`.
 
-    The validating webhook decides whether the exemption is valid.
+    The pods of an exempt job can run as root. The validating webhook decides whether the exemption is valid.
     """
     if ctx.admitted.restricted_since is None:
         return ctx

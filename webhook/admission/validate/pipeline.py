@@ -37,8 +37,8 @@ def validate(
 ) -> Decision:
     """All violations in one decision.
 
-    On UPDATE only findings that the update makes worse apply (see `ratchet`). `today` is the date in UTC and decides
-    which exemptions have expired.
+    On UPDATE, a finding counts only if the update makes it worse (see `ratchet`). `today` is the date in UTC and
+    decides which exemptions have expired.
 
     `granted` says for each rule whether the requester may exempt jobs from the rule. If `granted` lacks a rule,
     `Decision.requested` names the rule. The caller then checks the permission and calls `validate` again.
@@ -108,8 +108,8 @@ def _missing(
 ) -> list[tuple[Finding, Action]]:
     """Findings about missing required injections.
 
-    Some jobs get no injections, for example those with an owner. The job itself names its owner, so this counts only
-    if the requester is a controller that the policy names.
+    Some jobs get no injections, for example jobs with an owner. Any user can write an owner into a job. The owner
+    therefore counts only if the requester is a controller that the policy names.
     """
     if not policy.required:
         return []

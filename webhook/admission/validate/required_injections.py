@@ -1,7 +1,7 @@
 """Checks that the job that will be stored has every injection that the policy requires.
 
 Another mutating webhook may have removed an injection, or the API server may have failed to reach the mutating webhook.
-Each required injection runs on the final object. The values that the injection would still add are missing.
+Each required injection runs on the final object. A value counts as missing if the injection would still add it.
 
 An update gets new injections only in a Launcher or Worker that it adds. On an update, a value therefore counts as
 missing only if it belongs in an added Launcher or Worker, or if the stored job has the value.

@@ -40,7 +40,7 @@ def cluster(
 ) -> JobWorld:
     """The policies and namespaces of a cluster, from the file `path` or from the API server.
 
-    With `jobs`, all objects are read that verdicts on jobs depend on.
+    With `jobs`, it also has all other objects on which verdicts about jobs depend.
     """
     world = world_sources.of_options(
         path,

@@ -102,5 +102,5 @@ def replay(world: JobWorld, jobs: Iterable[bytes], after: Sequence[Layer], *, to
 
 
 def _content(layer: Layer) -> dict[str, Any]:
-    """The fields that the document sets. A field with its default value also overrides lower priorities."""
+    """The fields that the document sets. A field with its default value also overrides policies of lower priority."""
     return layer.document.model_dump(exclude_unset=True)

@@ -1,4 +1,4 @@
-"""Reads policy tests (kind MPIJobPolicyTest), and the files that they name."""
+"""Reads policy tests (kind MPIJobPolicyTest), and the files to which they refer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ Lines = Mapping[Location, int]
 
 
 class Unusable(NamedTuple):
-    """An error in a file of tests, or in a file that the tests name."""
+    """An error in a file of tests, or in a file to which a test refers."""
 
     file: str
     line: int | None

@@ -25,9 +25,9 @@ class KueueConfig(msgspec.Struct, frozen=True):
     frameworks: frozenset[str]
     namespaces: Selector
     selector_holds: bool | None
-    """Whether Kueue ignores even jobs with a queue in namespaces that `namespaces` does not select.
+    """True if Kueue ignores all jobs in namespaces that `namespaces` does not select.
 
-    None if this depends on Kueue's version.
+    False if Kueue ignores only those without a queue, None if this depends on Kueue's version.
     """
     manages_without_queue: bool
     topology_aware: bool | None
@@ -42,7 +42,7 @@ class KueueConfig(msgspec.Struct, frozen=True):
     """Whether Kueue may count an extended resource under another name."""
 
     def leaves_out(self, resource: str) -> bool:
-        """Whether Kueue possibly or certainly does not count the resource under this name."""
+        """False only if Kueue certainly counts the resource under this name."""
         is_mapped = self.maps_devices and "/" in resource
         return is_mapped or resource in self.transformed or resource.startswith(self.excluded_prefixes)
 

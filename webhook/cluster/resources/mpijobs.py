@@ -176,7 +176,7 @@ def _record(decoded: _MPIJob) -> MPIJobRecord:
 
 
 def _refused(decoded: _MPIJob) -> bool:
-    """Whether the operator rejects the job, and creates no pods."""
+    """Whether the operator rejects the job and therefore creates no pods."""
     if decoded.status is not None and decoded.status.conditions:
         return False  # the operator has accepted the job earlier
     fields = {"metadata": {"name": decoded.metadata.name}, "spec": msgspec.to_builtins(decoded.spec or _Spec())}

@@ -92,7 +92,7 @@ def coarse(name: str, amount: Quantity) -> Quantity:
 
 
 def uncut(name: str, amount: Quantity) -> Quantity:
-    """An upper limit of the amounts whose `coarse` amount is `amount`."""
+    """An upper limit for all amounts that `coarse` cuts to `amount`."""
     return Quantity(amount + (amount >> (_BITS - 1))) if name in _COARSE else amount
 
 

@@ -52,7 +52,7 @@ _REQUIRED_FIELDS = {
 
 
 class ResourceQuota(msgspec.Struct, frozen=True):
-    """A quota. The keys of `hard` and `used` are quotas' names of resources, such as `requests.cpu`."""
+    """A quota. The keys of `hard` and `used` are resource names as quotas write them, such as `requests.cpu`."""
 
     namespace: str
     name: str

@@ -132,7 +132,7 @@ class WaitingJob:
     def judged(self, view: ClusterView) -> Decision | Exception:
         try:
             return self.decide(view)
-        except Exception as error:  # noqa: BLE001 - the error only concerns this job
+        except Exception as error:  # noqa: BLE001 - the error concerns only this job
             return error
 
 

@@ -21,7 +21,7 @@ MAX_PAUSE_SECONDS: Final = 0.1
 PODS_COUNTED_SECONDS: Final = 0.1
 """Time from when a quota counts a pod until a list contains the pod."""
 PODS_MOVE_SECONDS: Final = 5.0
-"""Time after a change of a pod or a quota in which more changes are likely."""
+"""Time after a change of a pod or a quota. More changes are likely within this time."""
 MAX_REJECTIONS: Final = 10
 """Rejections of a job in a row while pods change. The last rejection is final."""
 SWEEP_SECONDS: Final = 5.0

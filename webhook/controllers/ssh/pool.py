@@ -92,8 +92,8 @@ class NoKey(Exception):
 class KeyPool:
     """A stock of `size` pairs, refilled at `rate` per second.
 
-    While the stock is empty, requests wait in their order, and up to `workers` pairs are made in parallel. `made` gets
-    the seconds to make a pair, `waited` the seconds that a request waited.
+    While the stock is empty, requests wait in their order, and up to `workers` pairs are made in parallel. `made` is
+    called with the seconds to make a pair, and `waited` with the seconds that a request waited.
     """
 
     size: int
@@ -192,7 +192,7 @@ class KeyPool:
         started = monotonic()
         try:
             pair = await asyncio.get_running_loop().run_in_executor(self._threads, self.make, STOCKED)
-        except Exception as error:  # noqa: BLE001 - raised for a waiting request; for the stock, the next attempt follows
+        except Exception as error:  # noqa: BLE001 - a waiting request raises it; without one, `_fill` tries again
             if self.waiting > self.ready:
                 self._ready.put_nowait(error)
             return

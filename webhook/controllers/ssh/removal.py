@@ -4,9 +4,9 @@ The operator does not create the Secret again after the launcher has ended (mpi-
 `pkg/controller/mpi_job_controller.go`, syncHandler). The operator creates no pods without the Secret, so every ended
 job had one. The service needs permission only to delete Secrets, not to read them.
 
-Meanwhile a new job may have the same name and a new Secret. A dry-run deletion returns the uid of the stored Secret. If
-the ended job still exists after the dry run, the Secret belongs to the ended job. The Secret is then deleted with this
-uid as a precondition.
+At the time of the deletion, a new job with the same name may already have a new Secret. Therefore a dry-run deletion
+first returns the uid of the stored Secret. If the ended job still exists after the dry run, the Secret belongs to the
+ended job. The Secret is then deleted with this uid as a precondition.
 """
 
 import asyncio

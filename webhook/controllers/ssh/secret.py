@@ -78,7 +78,7 @@ class NeededKey:
 def needed_key(request: AdmissionRequest, keys: SshKeys) -> NeededKey | Decision:
     """Returns a Decision if the Secret needs no key pair. Never denies.
 
-    A dry run discards its pair, so it gets a pair of a fast algorithm, which is not from the stock.
+    A dry run discards its pair. So it gets a new pair of a fast algorithm instead of a spare pair.
     """
     untouched = Decision(name=request.name)
     if request.operation != "CREATE" or request.sub_resource:

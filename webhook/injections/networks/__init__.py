@@ -15,8 +15,8 @@ injection too many jobs would be admitted, and their pods would wait for devices
 of Network Resources Injector off, because it would add the device a second time.
 
 A network that does not exist is left out, because Network Resources Injector rejects every pod that names it. A network
-is also left out if its existence is unknown, if its interface is in use, or if the job could not get its device: the
-ClusterQueue has no quota for the device, or the job would exceed the ClusterQueue or a ResourceQuota.
+is also left out if its existence is unknown, if its interface is in use, or if the job could not get the network's
+device: the ClusterQueue has no quota for the device, or the job would exceed the ClusterQueue or a ResourceQuota.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Adds requests of devices to the first container of a template, if the job could get the devices."""
+"""Adds requests for devices to the first container of a template, if the job could get the devices."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -22,8 +22,8 @@ FAMILIES: Final = (
 )
 """Prefixes of the variables that a policy may set.
 
-A prefix must not match a variable that every program reads, such as LD_PRELOAD: an update of a job restores each
-matching variable of the stored job.
+A prefix must not match a variable that every program reads, such as LD_PRELOAD. If `kubectl apply` drops a matching
+variable from a job, the service may restore it, even if a user wrote the variable.
 """
 _NAME: Final = re.compile(rf"(?:{'|'.join(FAMILIES)})[A-Za-z0-9_]+")
 # Open MPI 4 fails if this variable is set and mpirun has `-x`.

@@ -19,7 +19,7 @@ from webhook.plugins.loading import Plugin
 
 AGAIN: Final = "kubectl apply -k manifests/overlays/mine (your overlay)"
 KUEUE_HOOK: Final = "mmpijob.kb.io"
-"""Kueue's hook that suspends MPIJobs with a queue. The name of its configuration varies."""
+"""Kueue's hook, which suspends MPIJobs that have a queue. The name of the hook's configuration varies."""
 KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
 """In Kueue's manifests, the name of the configuration with KUEUE_HOOK. The service may read no configuration of Kueue
 with another name."""

@@ -119,7 +119,7 @@ def excess(location: Location, *, options: Container[str]) -> tuple[Right, ...]:
 
 
 async def granted(api: Client, account: str, namespace: str, rights: Iterable[Right]) -> Mapping[Right, bool]:
-    """Whether a ServiceAccount has each right; ClusterError if the API server does not answer."""
+    """For each right, whether the ServiceAccount has it; ClusterError if the API server does not answer."""
     gate = asyncio.Semaphore(MAX_RIGHTS_READ_AT_ONCE)
     unique = tuple(dict.fromkeys(rights))
 

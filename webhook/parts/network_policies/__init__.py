@@ -1,4 +1,4 @@
-"""A NetworkPolicy for every job, with the posture from the policy or from the job's annotation.
+"""A NetworkPolicy for every job. The policy or the job's annotation sets its posture, which is a degree of isolation.
 
 `job_policy` computes the object, and `upkeep` creates and restores the objects. The rule `network-policy` has the
 settings, and explains which traffic no NetworkPolicy filters.

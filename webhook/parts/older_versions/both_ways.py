@@ -41,7 +41,7 @@ _V1ALPHA1: Final = {
     "launcherOnMaster": Shape("boolean"),
 }
 OWN_FIELDS: Final = dict(zip(OLDER_VERSIONS, (_V1, _V1ALPHA2, _V1ALPHA1), strict=True))
-"""Fields of a version's spec that v2beta1 lacks, except `template` of v1alpha1."""
+"""Fields of a version's spec that v2beta1 lacks. `template` of v1alpha1 is left out."""
 # The only field that may be a number or a text but is not a quantity.
 _PORT: Final = "port"
 _MAX_INT32: Final = 2**31 - 1

@@ -22,7 +22,7 @@ class Options:
     """Options of `convert mpijob`."""
 
     gpus_per_node: int | None = None
-    """The old operator's flag, for v1alpha1 jobs."""
+    """The old operator's flag `--gpus-per-node`, for v1alpha1 jobs."""
     ssh_path: str | None = None
     """Mount path of the SSH keys; None for the operator's default."""
     keep_launcher_small: bool = False

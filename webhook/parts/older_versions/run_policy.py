@@ -1,4 +1,4 @@
-"""Converts `spec.runPolicy`, and fields that older versions have in `spec`."""
+"""Converts `spec.runPolicy`. Older versions have some of its fields in `spec`."""
 
 from typing import Any, Final
 

@@ -70,7 +70,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 # SageMaker's default time limit.
 _DAY: Final = 86_400
-# The default of the rule job-timeout. SageMaker runs jobs for up to 28 days.
+# The default maximum of the rule `job-timeout`. SageMaker runs jobs for up to 28 days.
 LONGEST: Final = 7 * _DAY
 # Short enough for the names of a hundred workers.
 _LONGEST_NAME: Final = names.DNS_LABEL_MAX_LENGTH - len("-worker-99")
@@ -256,7 +256,7 @@ def _metadata(name: str, request: TrainingJob, network: Network, options: Option
 
 
 def _place(tag: Tag, labels: dict[str, str], annotations: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """(kind, mapping) for the label or annotation of a tag; nothing for a tag that cannot be one.
+    """(kind, mapping) for the label or annotation of a tag; nothing for a tag that can be neither.
 
     Tags with a prefix are left out, because they may have a different meaning in the cluster.
     """

@@ -70,7 +70,7 @@ class Options:
     """The options of `convert sagemaker`."""
 
     claims: Mapping[str, str] = field(default_factory=dict)
-    """The claim by name of the channel, or by `code`, `model` or `checkpoints`. It may have a folder: `pvc/dir`."""
+    """The claim for each channel, and for `code`, `model` and `checkpoints`. A claim may have a folder: `pvc/dir`."""
     s3_image: str | None = None
     """An image with the AWS CLI, for init containers that fetch data without a claim."""
     s3_secret: str | None = None
@@ -79,7 +79,7 @@ class Options:
     """Whether /opt/ml/code of the image has the program."""
     image: str | None = None
     instances: Mapping[str, Instance] = field(default_factory=dict)
-    """The resources by name of the instance type. They replace the values of the table."""
+    """The resources of each instance type. They replace the values of the table."""
     processes_per_host: int | None = None
     workers_per_instance: int = 1
     launcher_as_worker: bool = False

@@ -75,7 +75,7 @@ class StandingAudit:
     outcomes: dict[ByNamespace, tuple[Broken, ...]] = field(default_factory=dict, init=False)
     """Incomplete until the end of the first audit."""
     problem: str = field(default="", init=False)
-    """Why the last audit is incomplete, or empty."""
+    """Why the last audit is incomplete; empty if it is complete."""
     seconds: float = field(default=0, init=False)
     """Duration of the last complete audit."""
 
@@ -165,7 +165,7 @@ class StandingAudit:
     async def _judge(
         self, key: ByNamespace, data: bytes | msgspec.Raw, into: dict[ByNamespace, tuple[Broken, ...]]
     ) -> Decision | None:
-        # Which accounts may use an SCC is read only for reviews.
+        # Only reviews read which accounts may use an SCC, so the SCCs are unknown here.
         view = WithoutJobs(Overlay(self.view, "", {SECURITY_CONTEXT_CONSTRAINTS: UNKNOWN}))
         try:
             decision = limited(

@@ -1,7 +1,7 @@
 """Converts an MPIJob to a TrainJob of Kubeflow Trainer 2.3 and its TrainingRuntime.
 
 The runtime has the pod templates, because a TrainJob can set only a few of their fields. The templates get the fields
-that mpi-operator adds to pods and Trainer does not add. Sources: `newWorker` and `newLauncherPodTemplate` in
+that mpi-operator adds to pods, but that Trainer does not add. Sources: `newWorker` and `newLauncherPodTemplate` in
 mpi-operator's `pkg/controller/mpi_job_controller.go`, and Trainer's `pkg/runtime/framework/plugins/mpi/mpi.go`.
 """
 
@@ -32,7 +32,7 @@ _KEYS: Final = "mpi-ssh-keys"
 _KEYS_FOLDER: Final = "/etc/mpi-ssh-auth"
 _SAME: Final = ("image", "imagePullPolicy", "resources", "securityContext")
 
-# Trainer's volumes by mpi-operator's volumes with the same files.
+# The names of mpi-operator's volumes, and the names of Trainer's volumes with the same files.
 _VOLUMES: Final = {"ssh-auth": kinds.KEY_VOLUME, "mpi-job-config": kinds.HOSTFILE_VOLUME}
 
 _LABELS: Final = "training.kubeflow.org/"

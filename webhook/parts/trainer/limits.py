@@ -13,4 +13,4 @@ MAX_OTHER_PODS_BYTES: Final = 256 * 1024
 MAX_MERGED_VALUES: Final = 50_000
 """Values that a merge of a TrainJob into a runtime may visit: the path of each value is stored in memory."""
 PATH_CHARACTERS_PER_VALUE: Final = 256
-"""Characters of a path that count as one more value of MAX_MERGED_VALUES."""
+"""The number of characters of a path that count as much as one value towards MAX_MERGED_VALUES."""

@@ -1,6 +1,6 @@
 """The rules that apply to TrainJobs and to runtimes, and the checks that replace or complement rules.
 
-Replicated jobs other than launcher and nodes are judged one by one, as launchers of MPIJobs.
+Every replicated job other than the launcher and the nodes is judged as if it were the launcher of an MPIJob.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +24,7 @@ _AS_LAUNCHER: Final = replica_path(LAUNCHER)
 
 
 def faults(shape: Shape, rule: Rule, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-    """Findings in replicated jobs other than launcher and nodes."""
+    """Findings in replicated jobs other than the launcher and the nodes."""
     for pods in shape.others:
         decoded = ctx.once(_decoded, pods)
         if isinstance(decoded, ShapeError):
@@ -80,7 +80,7 @@ OF_JOBS: Final = OF_TEMPLATES | {
 OF_OTHER_PODS: Final = frozenset(
     ("images", "job-size", "limit-range", "pod-security", "pod-template", "references", "scc")
 )
-"""Rules that also apply to pods other than launcher and nodes."""
+"""Rules that also apply to pods other than the launcher and the nodes."""
 
 # Checks that replace the rule with this id.
 Instead = Callable[[Shape, Context], Iterator[Violation]]

@@ -125,7 +125,7 @@ def _shape(
     size = 0
     for replicated in jobs:
         role = ROLES.get(replicated.name)
-        # Other pods have their number in the path, which is never the name of a role.
+        # The path of other pods contains their number in place of a role's name.
         path = replica_path(role or str(replicated.index))
         template = _template(replicated, role, path, places, in_runtime=bool(name))
         mounted = set(replicated.mounts)

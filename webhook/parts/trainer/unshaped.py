@@ -46,7 +46,7 @@ def head(encoded: msgspec.Raw) -> Head:
 
 
 def same_pods(request: AdmissionRequest) -> bool:
-    """Whether an update changes only fields that have no effect on pods. Raises errors of decoding.
+    """Whether an update changes only fields that have no effect on pods. Raises decoding errors.
 
     The API server encodes both objects in the same way, so their bytes can be compared.
     """

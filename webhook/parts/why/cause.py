@@ -1,4 +1,4 @@
-"""A cause: why a job does not run, the source, and the fix."""
+"""The causes why a job does not run. Each has the object that reports the problem, and the fix."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
@@ -22,7 +22,7 @@ class Stage(IntEnum):
     RUN = 7
     END = 8
     ADMISSION = 9
-    """The rules would reject or warn about the job now."""
+    """The rules would now reject the job or warn about it."""
 
 
 class Cause(msgspec.Struct, frozen=True):

@@ -35,7 +35,7 @@ T = TypeVar("T")
 NODES: Final = "/api/v1/nodes"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 TAIL: Final = {"tailLines": "200", "limitBytes": "131072"}
-"""`limitBytes` is large: the API server cuts off the end of the log, which is the most useful part."""
+"""`limitBytes` is large, because the API server cuts off the end of a longer log, which is the most useful part."""
 
 Workloads = list[KubernetesObject] | Unread
 

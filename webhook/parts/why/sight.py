@@ -39,6 +39,7 @@ class QueuePlace(msgspec.Struct, frozen=True):
     place: int
     """The first is 1."""
     of: int
+    """The number of waiting jobs in the queue."""
     queue: str
     """Kind and name of the queue."""
 

@@ -1,7 +1,7 @@
 """The maximum of a flavor that a ClusterQueue can get: its own quota, and what it can borrow from its cohort.
 
-As in kueue `pkg/cache/scheduler/resource_node.go`: ClusterQueues and Cohorts form a tree. A node keeps its quota above
-its lending limit and lends the rest to its parent. A node gets at most its quota plus its borrowing limit.
+As in kueue `pkg/cache/scheduler/resource_node.go`: ClusterQueues and Cohorts form a tree. A node lends quota to its
+parent up to its lending limit, and keeps the rest. A node gets at most its quota plus its borrowing limit.
 """
 
 from collections import Counter

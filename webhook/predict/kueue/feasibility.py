@@ -174,7 +174,7 @@ class _Search:
         return bool(flavors) and all(isinstance(flavor, ResourceFlavor) and flavor.topology for flavor in flavors)
 
     def _together(self, group: Group, units: Sequence[_Unit], choice: Sequence[str]) -> Obstacle | None:
-        """The obstacle if each unit uses quota that later units cannot use; None if the units fit together."""
+        """The first unit that does not fit into the quota that earlier units leave; None if all units fit together."""
         used: dict[FlavorResource, int] = {}
         for unit, flavor in zip(units, choice, strict=True):
             requests = {name: value for name, value in unit.total.items() if name in group.covered}

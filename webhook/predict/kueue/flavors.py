@@ -1,4 +1,4 @@
-"""Why pods cannot get a flavor, whatever its quota (kueue `flavorassigner.go`, `checkFlavorForPodSets`)."""
+"""The reasons, other than quota, why pods cannot get a flavor (kueue `flavorassigner.go`, `checkFlavorForPodSets`)."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -23,7 +23,7 @@ class TemplatePart(Enum):
 
 
 class Mismatch(NamedTuple):
-    """Why pods do not fit a flavor. `message` is Kueue's text. `fix` is empty if no single change helps."""
+    """The reason why pods do not fit a flavor. `message` is Kueue's text. `fix` is empty if no single change helps."""
 
     flavor: str
     part: TemplatePart
@@ -67,7 +67,7 @@ def _any_term_holds(template: PodTemplate, labels: Mapping[str, str]) -> bool:
 def topology_mismatch(
     view: ClusterView, request: TopologyRequest, flavor: ResourceFlavor, *, only_topologies: bool, overlaps: bool
 ) -> Mismatch | None:
-    """Why a pod set does not fit a flavor with or without a topology.
+    """The mismatch between the topology request of a pod set and a flavor; None if there is none.
 
     A flavor with a topology takes only pod sets that request a topology. A flavor without a topology takes only pod
     sets that request none.

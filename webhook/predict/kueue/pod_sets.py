@@ -41,7 +41,7 @@ class PodSet(msgspec.Struct, frozen=True):
         return replace(self, count=count)
 
     def with_request(self, resource: str, value: int) -> "PodSet":
-        """The same pods with another request for `resource`, if they request it."""
+        """The pods with `value` as their request for `resource`. Pods that do not request it stay unchanged."""
         return replace(self, requests={**self.requests, resource: value}) if resource in self.requests else self
 
 

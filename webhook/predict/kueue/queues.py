@@ -60,7 +60,7 @@ def takes_jobs(view: ClusterView, namespace: str, name: str) -> bool:
 
 
 def of_namespace(view: ClusterView, namespace: str) -> str:
-    """The LocalQueue for jobs without a queue: `default`, or else the only one. Empty if that is uncertain."""
+    """The LocalQueue for jobs without a queue: `default`, or else the only LocalQueue; empty if this is uncertain."""
     local_queues = view.within(LOCAL_QUEUES, namespace)
     if local_queues is UNKNOWN:
         return ""

@@ -21,7 +21,7 @@ POD_SET_GROUP: Final = PREFIX + "podset-group-name"
 
 
 def request_for(covered: Collection[str]) -> str:
-    """The resource that pods without requests should request to get a flavor with a topology.
+    """The resource that pods without requests should request: without any request, they get no flavor with a topology.
 
     `covered` are the flavor's resources. CPU is preferred, then memory, then accelerators. An amount of 0 is enough.
     """
@@ -54,7 +54,7 @@ class TopologyRequest(msgspec.Struct, frozen=True):
         slices = annotations[SLICE] if SLICE in annotations and SLICE_SIZE in annotations else None
         if main is None and UNCONSTRAINED not in annotations and slices is None:
             return cls()
-        # `unconstrained: "false"` alone requests topology-aware scheduling, but at no level.
+        # `unconstrained: "false"` alone requests topology-aware scheduling at no level, so no topology meets it.
         possible = main is not None or slices is not None or annotations[UNCONSTRAINED] not in _FALSE
         group = annotations.get(POD_SET_GROUP, "") if main is not None else ""
         return cls(True, tuple(level for level in (main, slices) if level is not None), possible, group)

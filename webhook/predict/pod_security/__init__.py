@@ -1,6 +1,6 @@
 """The Pod Security Standards as a library: `evaluate(level, version, template)`.
 
-Pod Security admission checks only pods, not the pod templates of jobs. This package checks pod templates and makes the
+Pod Security admission checks only pods, not the pod templates of jobs. This package checks pod templates and gives the
 same messages.
 https://github.com/kubernetes/kubernetes/tree/master/staging/src/k8s.io/pod-security-admission
 """

@@ -55,7 +55,7 @@ class Check(msgspec.Struct, frozen=True):
     """The minor version that introduced the check, then the versions that changed it."""
     run: Run
     overrides: tuple[str, ...] = ()
-    """The baseline checks that this check replaces at the level restricted."""
+    """The baseline checks that this check replaces at the level `restricted`."""
     spares: Callable[[Subject], bool] | None = None
     """Returns True for a pod that passes without a check of its fields."""
 
@@ -121,7 +121,7 @@ def evaluate(level: Level, version: Version, template: PodTemplate, *, newest: V
 
 @cache
 def checks(level: Level, version: Version) -> dict[str, Check]:
-    """The checks of a level by id: first the checks of baseline, then those added by restricted.
+    """The checks of a level by id: first the checks of `baseline`, then the checks that `restricted` adds.
 
     `version` is at most NEWEST.
     """

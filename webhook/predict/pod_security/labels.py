@@ -1,8 +1,8 @@
 """A namespace's Pod Security labels.
 
 The labels are `pod-security.kubernetes.io/enforce`, `audit` and `warn`, and three labels with the suffix `-version`.
-The API server rejects invalid values, but older namespaces may have them. Kubernetes then uses the level restricted for
-enforce, the level privileged for audit and warn, and the version latest (`PolicyToEvaluate` in
+The API server rejects invalid values, but older namespaces may have them. Kubernetes then uses the level `restricted`
+for `enforce`, the level `privileged` for `audit` and `warn`, and the version `latest` (`PolicyToEvaluate` in
 k8s.io/pod-security-admission `api/helpers.go`).
 """
 

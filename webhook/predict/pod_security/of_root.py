@@ -1,4 +1,4 @@
-"""Containers that explicitly run as root. The level restricted rejects them.
+"""Containers that explicitly run as root. The level `restricted` rejects them.
 
 Unset fields of these containers are not reported, because the webhook may set them after `runAsUser` is corrected.
 """

@@ -1,8 +1,8 @@
 """The API server's validation of pods as a library: `faults(document, roles)`.
 
-The API server accepts a job with almost any pod template, but later rejects the job's pods. This package validates
-templates as the API server validates pods. The types in `model` restrict single values, and the modules `check_*`
-compare fields. Checks that depend on a feature gate of the API server are left out.
+The API server accepts a job with almost any pod template, and rejects the job's pods later if the template is invalid.
+This package validates templates as the API server validates pods. The types in `model` restrict single values, and the
+modules `check_*` compare fields. Checks that depend on a feature gate of the API server are left out.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 """
 

@@ -1,7 +1,7 @@
 """A pod template with every field whose value the API server validates.
 
 Each type narrows a type of `webhook.api.pod` to the values that the API server accepts. `reading` finds the faults of a
-template that does not decode. The types leave out fields that the API server drops if a feature gate is off.
+template that cannot be decoded. The types leave out fields that the API server drops if a feature gate is off.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 """
 

@@ -115,7 +115,7 @@ def namespace_quotas(ctx: Context) -> Quotas:
 
 
 def assess(job: MPIJob, ctx: Context) -> Assessment | None:
-    """None if no quota is known, or if the operator of this cluster never creates pods for the job."""
+    """The assessment; None if no quota is known, or if this cluster's operator never creates pods for the job."""
     quotas = namespace_quotas(ctx)
     if not quotas or not job.managed_here or _gets_no_pods(job, ctx):
         return None

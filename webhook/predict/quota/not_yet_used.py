@@ -30,7 +30,7 @@ Pods = Group[ByNamespace, Owned]
 
 
 class Made(Counter[tuple[str, str, str]]):
-    """The number of existing pods, by the key of `_owner`."""
+    """The number of existing pods, by the key that `_owner` returns."""
 
     def of(self, job: str, uid: str, role: str) -> int:
         return self.get((role, uid, job) if role == WORKER else (role, "", job), 0)
@@ -163,7 +163,7 @@ def promised(
 
 
 def _reserved(reservation: Reservation, made: Callable[[str], int], *, objects: bool) -> list[Load]:
-    """The quota use of the missing pods. With `objects`, also that of the other objects, if no pod exists yet.
+    """The quota use of the missing pods. With `objects`, it includes the job's other objects if no pod exists yet.
 
     `made` returns the number of a role's existing pods.
     """

@@ -1,4 +1,4 @@
-"""Checks quickly which of many jobs certainly fit what is left of the quotas."""
+"""Checks quickly which of many jobs certainly fit into the free part of the quotas."""
 
 from collections.abc import Iterable
 

@@ -143,7 +143,7 @@ def _of_pod(scc: SecurityContextConstraints, pod: Subject) -> Iterator[Rejection
 
 def _of_volumes(scc: SecurityContextConstraints, volumes: Iterable[Volume]) -> Iterator[Rejection]:
     allowed = {*(scc.volumes or ())}
-    if "secret" in allowed:  # OpenShift then also allows projected volumes with only tokens
+    if "secret" in allowed:  # OpenShift then also allows projected volumes that contain only tokens
         allowed.add("projected")
     for index, volume in enumerate(volumes):
         source = next((field for name, field in _SOURCES.items() if getattr(volume, name) is not None), "emptyDir")

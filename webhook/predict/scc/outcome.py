@@ -100,7 +100,7 @@ def outcome(role: str, template: PodTemplate, ctx: Context, *, assume: bool = Fa
     ):
         return None
     accounts = account_of(template, ctx.namespace), _CREATORS[role]
-    # All permissions are looked up before any is used, so that missing permissions are requested together.
+    # All permissions are looked up before any is used, so that all unknown permissions are read together.
     granted = [
         grants.constraints
         for account in accounts
@@ -116,7 +116,7 @@ def outcome(role: str, template: PodTemplate, ctx: Context, *, assume: bool = Fa
     rejecting = []
     for scc in in_order(scc for scc in candidates if scc.name in usable):
         result = _under(in_namespace(scc, reserved), template)
-        # The injection `scc` sets `hostUsers` if the permissions are known.
+        # An unset `hostUsers` is ignored here. Once the permissions are known, the injection `scc` sets the field.
         if all(assumed and rejection[:2] == OPEN for rejection in result.rejections):
             return replace(result, rejections=(), assumed=assumed)
         rejecting.append(result)

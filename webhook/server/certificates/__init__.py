@@ -53,7 +53,7 @@ def source_for(settings: ServeSettings, telemetry: Telemetry) -> CertificateSour
 
 
 class Announcer:
-    """Logs and counts notices about certificates. With an `api`, it also writes Events about `about` in `namespace`."""
+    """Logs and counts notices about certificates. With an `api`, it also writes Events about the object `about`."""
 
     def __init__(self, api: Client | None, namespace: str, about: Mapping[str, str], telemetry: Telemetry) -> None:
         self._api = api

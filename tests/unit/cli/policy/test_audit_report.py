@@ -37,7 +37,7 @@ def text(report: AuditReport) -> list[str]:
     return [click.unstyle(line) for line in report.as_text()]
 
 
-def test_jobs_with_most_rejections_come_first() -> None:
+def test_jobs_with_the_most_rejections_come_first() -> None:
     report = audited(
         job("small"),
         job("warned", **{"spec.slotsPerWorker": 9}),

@@ -200,7 +200,7 @@ class TestReplay:
         assert result.exit_code == 0
         assert json.loads(result.stdout)["after"] == ["base", "premium"]
 
-    def test_replay_leaves_out_policies_that_the_without_option_names(self) -> None:
+    def test_policies_can_be_left_out_of_a_replay(self) -> None:
         cluster = ("--cluster", "cluster.yaml")
         result = run("replay", "--policy", "strict.yaml", "--without", "premium", *cluster)
         assert result.exit_code == 1

@@ -129,7 +129,7 @@ def test_broken_document_is_reported(tmp_path: Path, text: str | bytes, reason: 
     assert reason in str(PolicyError(*policy.faults))
 
 
-def test_custom_rule_without_a_value_for_a_usual_job_is_reported(tmp_path: Path) -> None:
+def test_custom_rule_that_has_no_value_for_a_usual_job_is_reported(tmp_path: Path) -> None:
     own = json.dumps({"id": "team", "expression": "object.metadata.labels['team'] == 'a'", "message": "m"})
     contents = load(tmp_path, f"{HEADER}rules: {{custom: [{own}]}}\n")
     (policy,) = contents.policies
@@ -193,7 +193,7 @@ def test_any_file_is_read_as_policies_or_skipped(tmp_path_factory: Any, value: A
 
 
 class TestApplied:
-    def test_configmap_replaces_the_policy_of_its_name(self, tmp_path: Path) -> None:
+    def test_configmap_replaces_the_policy_of_the_same_name(self, tmp_path: Path) -> None:
         before = load(tmp_path, CONFIGMAP + "---\n" + CONFIGMAP.replace("base", "other")).layers
         given = load(tmp_path, CONFIGMAP.replace("8", "9") + "---\n" + CONFIGMAP.replace("base", "new"))
         after = documents.applied(given, before)
@@ -205,7 +205,7 @@ class TestApplied:
         after = documents.applied(load(tmp_path, f"{HEADER}---\n{HEADER}"), before)
         assert [layer.name for layer in after] == ["base", "p-1", "p-2"]
 
-    def test_bare_document_replaces_the_policy_of_its_name(self, tmp_path: Path) -> None:
+    def test_bare_document_replaces_the_policy_of_the_same_name(self, tmp_path: Path) -> None:
         before = load(tmp_path, CONFIGMAP.replace("base", "p")).layers
         (after,) = documents.applied(load(tmp_path, HEADER), before)
         assert (after.name, layers.written(after.document)) == ("p", {})

@@ -88,7 +88,7 @@ def test_effective_action_is_shown_if_the_mode_weakens_it() -> None:
     assert shown(report(BASE), "rules.images.action") == "built-in default deny"
 
 
-def test_inject_only_is_shown() -> None:
+def test_setting_inject_only_is_shown() -> None:
     values = report(layer("some", "injectOnly: [labels, istio]\ninjections: {istio: {enabled: false}}"))
     assert values.notes == ["injectOnly is [labels, istio]: no other injection is active"]
     assert shown(values, "injectOnly") == "some [labels, istio]"
@@ -98,7 +98,7 @@ def test_inject_only_is_shown() -> None:
     assert report(layer("none", "injectOnly: []")).notes == ["injectOnly is []: no other injection is active"]
 
 
-def test_exemptions_have_their_source_and_end() -> None:
+def test_exemptions_are_shown_with_source_and_end_date() -> None:
     values = report(PREMIUM, BASE)
     assert text(values)[-3:] == [
         "exemptions",

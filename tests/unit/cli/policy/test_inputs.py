@@ -52,7 +52,7 @@ class TestFile:
         )
         assert of_number.startswith('warning: policy "number" is broken, it has no effect: the document: is missing: ')
 
-    def test_job_without_a_namespace_is_in_the_namespace_default(self, tmp_path: Path) -> None:
+    def test_job_without_a_namespace_is_in_the_default_namespace(self, tmp_path: Path) -> None:
         nameless = changed({"metadata.namespace": REMOVE, "metadata.name": "x"})
         jobs = [json.loads(job) for job in self.read(tmp_path, changed(), nameless).jobs]
         assert [job["metadata"]["namespace"] for job in jobs] == ["team-a", "default"]
@@ -114,7 +114,7 @@ class TestApi:
             ("/api/v1/namespaces/team-a", 403, "namespaces in team-a cannot be read: forbidden: no"),
         ],
     )
-    def test_denied_read_of_policies_jobs_or_the_namespace_is_an_error(
+    def test_denied_read_of_policies_or_jobs_or_the_namespace_is_an_error(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, api: FakeApi, path: str, status: int, message: str
     ) -> None:
         api.refusals["GET", path] = status, "no"

@@ -80,7 +80,7 @@ class TestOutcomes:
         (_, line) = outcomes(suite("expect: [{rule: worker-counts}]"), code=1)
         assert line.endswith("[worker-counts]; no rule is called worker-counts; did you mean worker-count?")
 
-    def test_custom_rule_is_expected(self) -> None:
+    def test_finding_of_a_custom_rule_can_be_expected(self) -> None:
         custom_rules = "rules: {custom: [{id: few, expression: job.workers < 4, message: too many}]}\n"
         Path("tier.yaml").write_text(HEADER + custom_rules)
         assert outcomes(suite("expect: [{rule: custom/few, message: too many}]"), code=0)
@@ -108,14 +108,14 @@ class TestOutcomes:
         case = suite(f'change: {{"{REPLICAS}": 9}}\n    expect: [{{rule: worker-count, action: warn}}]')
         assert len(outcomes(case, code=1)) == 3
 
-    def test_unexpected_warning_fails_for_tested_rules_only(self) -> None:
+    def test_unexpected_warning_of_a_tested_rule_fails_the_test(self) -> None:
         latest = 'change: {"spec.mpiReplicaSpecs[Worker].template.spec.containers[worker].image": x/y}'
         assert "not expected: warn" in outcomes(suite(latest), code=1)[1]
         assert outcomes(suite(latest, "rules: [worker-count]\n"), code=0) == ["  ok  it"]
         both = latest + "\n    expect: [{rule: images, action: warn, message: no tag}]"
         assert outcomes(suite(both), code=0) == ["  ok  it"]
 
-    def test_unexpected_rejection_always_fails(self) -> None:
+    def test_unexpected_rejection_always_fails_the_test(self) -> None:
         case = suite(f'change: {{"{REPLICAS}": 9}}', "rules: [images]\n")
         assert "not expected: deny" in outcomes(case, code=1)[1]
 
@@ -168,7 +168,7 @@ class TestFacts:
         assert outcomes(suite(case % "exempt", "user: {name: eve, mayExempt: [worker-count]}\n"), code=0)
         assert outcomes(suite(case % "deny", "user: {name: eve}\n"), code=0)
 
-    def test_job_in_the_cluster_is_updated(self) -> None:
+    def test_job_that_exists_in_the_cluster_is_judged_as_an_update(self) -> None:
         changes = "change: {spec.slotsPerWorker: 1}\n    "
         running = changed({"status.conditions": [{"type": "Running", "status": "True"}]})
         Path("running.yaml").write_text(yaml.dump(running))

@@ -49,7 +49,7 @@ def test_mode_of_other_documents_is_shown_for_a_document_without_a_mode(text: st
     assert f"priority 0, {mode}, 0 settings" in first
 
 
-def test_faults_have_field_line_and_accepted_values() -> None:
+def test_faults_have_field_and_line_and_accepted_values() -> None:
     faults = (
         PolicyFault("rules.gpus.max", "must be a whole number", 7),
         PolicyFault("rules.gpus.most", f"is not a setting; {HINT}", 8),

@@ -1,4 +1,4 @@
-"""A reservation ends after its lifetime, or with its job. A job is admitted even if the ledger has no space for it."""
+"""A reservation ends after its lifetime, or with its job. A full ledger does not prevent the admission of a job."""
 
 import asyncio
 

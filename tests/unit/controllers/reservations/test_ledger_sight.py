@@ -57,7 +57,7 @@ async def test_too_many_jobs_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> 
 def stalled(silent: float, cached: list[str]) -> World:
     """A world whose watch had its last event `silent` seconds ago.
 
-    The cache has the jobs `cached`, and the API server has the jobs a and b.
+    The cache has the jobs `cached`, and the API server has the jobs `a` and `b`.
     """
     world = World()
     world.view.silent[MPI_JOBS] = silent
@@ -69,7 +69,7 @@ def stalled(silent: float, cached: list[str]) -> World:
 
 
 def looking(listed: list[Any]) -> Callable[[ClusterView], Decision]:
-    """Appends to `listed` the names of the listed jobs in the view, or None if the jobs were not listed."""
+    """A decision that appends the names of the jobs to `listed`, or None if the ledger did not list the jobs."""
 
     def decide(view: ClusterView) -> Decision:
         assert isinstance(view, Overlay)
@@ -136,7 +136,7 @@ GPUS = {"requests.nvidia.com/gpu": 8}
 
 @pytest.mark.parametrize("heard", [True, False])
 async def test_uncached_first_pod_is_not_counted_twice(heard: bool) -> None:
-    """The quota already counts the job's first pod. Perhaps the replica has not seen this. No reservation exists."""
+    """The quota already counts the job's first pod. If `heard`, the replica has seen this. No reservation exists."""
     world = World()
     used = quota(GPUS, {"requests.nvidia.com/gpu": 1}, namespace="team")
     world.api.objects["resourcequotas"] = [used]

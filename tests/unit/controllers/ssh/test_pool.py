@@ -122,7 +122,7 @@ async def test_no_spare_pairs_are_made_without_a_stock(maker):
         assert (await keys.take("rsa-4096", deadline=monotonic() + 30)).private == b"private 1"
 
 
-async def test_requests_are_served_after_filling_stopped(maker):
+async def test_requests_are_served_after_the_pool_stops_filling(maker):
     async with pool(maker, size=2) as keys:
         await until(lambda: keys.ready == 2)
         keys.stop_filling()

@@ -120,7 +120,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "a hook with its operations in a different order": hook(
         "validate", rules=[{**VALIDATING["webhooks"][0]["rules"][0], "operations": ["UPDATE", "CREATE"]}]
     ),
-    "a hook for Secrets without match conditions that fails open, before Kubernetes 1.28": {
+    "a fail-open hook without match conditions, for Secrets, before Kubernetes 1.28": {
         "version": {"gitVersion": "v1.27.9"},
         **hook("ssh-keys", matchConditions=None, failurePolicy="Ignore"),
     },
@@ -153,7 +153,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"deployments": [OPERATOR, deployment("kubeflow", "kubeflow/training-operator:v1-855e096")]},
         {"operators-several": "mpi-operator in mpi-operator, training-operator in kubeflow"},
     ),
-    "two operators, one of Red Hat": (
+    "two operators, one of them from Red Hat": (
         {
             "deployments": [
                 OPERATOR,
@@ -272,15 +272,15 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         hook("mutate", namespaceSelector={"matchLabels": {"a": "b"}}),
         {"hook-altered": "namespaceSelector"},
     ),
-    "a hook for jobs with match conditions": (
+    "a hook with match conditions, for jobs": (
         hook("mutate", matchConditions=[{"name": "x"}]),
         {"hook-altered": "matchConditions"},
     ),
-    "a hook for Secrets without match conditions": (
+    "a hook without match conditions, for Secrets": (
         hook("ssh-keys", matchConditions=None),
         {"secret-hook-unguarded": "no Secret with an `app` label"},
     ),
-    "a hook for Secrets without match conditions that fails open": (
+    "a fail-open hook without match conditions, for Secrets": (
         hook("ssh-keys", matchConditions=None, failurePolicy="Ignore"),
         {"secret-hook-wide": "every Secret with an `app` label"},
     ),
@@ -466,7 +466,9 @@ def test_everything_is_unknown_if_no_object_can_be_read() -> None:
         (named("mpijob-webhook")["mutating"], ["configuration-order"]),
     ],
 )
-def test_unguarded_hooks_and_a_configuration_after_kueue_are_found(mutating: list[Any], ids: list[str]) -> None:
+def test_unguarded_hooks_and_a_configuration_that_sorts_after_kueues_are_found(
+    mutating: list[Any], ids: list[str]
+) -> None:
     assert [each.id for each in (*unguarded(mutating), *after_kueue(mutating))] == ids
 
 

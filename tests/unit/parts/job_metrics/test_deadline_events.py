@@ -87,7 +87,7 @@ async def test_event_refers_to_the_job(api: Api) -> None:
     assert replica.log.events("deadline told") == [{"namespace": "team-a", "job": "train", "reason": IS_NEAR}]
 
 
-async def test_notice_is_written_once_by_several_replicas(api: Api) -> None:
+async def test_several_replicas_write_a_notice_only_once(api: Api) -> None:
     first, second = Replica(api), Replica(api)
     api.time = START + 0.8 * DAY
     for replica in (first, second, first):

@@ -134,7 +134,7 @@ def test_notice_is_due_for_a_shorter_time_than_events_are_stored() -> None:
     notify=st.integers(1, 10**6) | st.none(),
 )
 def test_each_notice_is_written_once_if_replicas_restart(limit: int, looks: list[float], notify: int | None) -> None:
-    """At each time in `looks`, a replica without stored data handles the job. The cluster has the Events."""
+    """At each time in `looks`, a replica without stored data handles the job. Only the API server stores the Events."""
     annotations = {"timeout": f"{notify}s", "timeout-action": "notify-only"} if notify else None
     running = life("train", started=START, annotations=annotations)
     ended = life("train", condition("Failed", reason="DeadlineExceeded"), started=START, completed=START + limit)

@@ -20,7 +20,7 @@ POLICY = pipelines.load_policy(None)
 
 
 class Teams(NothingKnown):
-    """A cluster with the namespaces `team-…`. Whether the namespace `new` exists is unknown."""
+    """A cluster with the namespaces `team-…`. It is unknown whether the namespace `new` exists."""
 
     def get(self, resource: object, key: Any) -> Any:
         assert resource is NAMESPACES

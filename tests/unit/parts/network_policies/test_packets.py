@@ -1,7 +1,7 @@
 """The NetworkPolicies of jobs allow exactly the packets that the postures of the jobs intend.
 
-A posture is a degree of isolation: none, default, restricted or isolated. The methods `allows_...` of `Job` state the
-intent.
+A posture is a degree of isolation: `none`, `default`, `restricted` or `isolated`. The methods `allows_...` of `Job`
+state the intent.
 
 The evaluator of NetworkPolicies is tested with Kubernetes' truth tables in tests/unit/support/test_packets.py. No
 test runs a network plugin.

@@ -160,7 +160,7 @@ def test_annotations_that_the_conversion_did_not_write_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("depth", [100, 900, 5000])
-def test_annotation_nested_too_deep_is_ignored(depth: int) -> None:
+def test_annotation_that_is_nested_too_deep_is_ignored(depth: int) -> None:
     expected = {version: convert(horovod(API_VERSION), version)["spec"] for version in OLDER}
     deep = "[" * depth + "]" * depth
     template = f'{{"spec": {{"containers": [{{"name": "mpi", "env": {deep}}}]}}}}'

@@ -70,7 +70,7 @@ def test_converted_job_is_admitted_and_stays_the_same_when_converted_again(
     assert again.exit_code == 0
 
 
-def test_report_lists_changes_by_outcome_and_the_verdict(convert: Check) -> None:
+def test_report_has_the_verdict_and_the_changes_by_outcome(convert: Check) -> None:
     result = convert("old.yaml", old_yaml=GPU_LAUNCHER)
     assert [line for line in result.stderr.splitlines() if not line.startswith("    ")] == [
         "old.yaml: team-a/pytorch: kubeflow.org/v1 is kubeflow.org/v2beta1 now",
@@ -153,7 +153,7 @@ def test_control_characters_are_replaced_in_the_report(convert: Check) -> None:
     assert "spec.\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}: MPIJobs have no such field\n" in result.stderr
 
 
-def test_json_has_the_object_the_report_and_the_verdict(convert: Check) -> None:
+def test_json_has_object_report_and_verdict(convert: Check) -> None:
     result = convert("jobs.yaml", "-o", "json", jobs_yaml=f"{HOROVOD}---\nkind: ConfigMap\nmetadata: {{name: a}}\n")
     assert result.stderr == ""
     job, other = json.loads(result.stdout)

@@ -152,7 +152,7 @@ def decoded_jobs() -> int:
 def test_no_decoded_object_is_in_memory_while_other_requests_are_served(
     shared: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Decoded objects may take over 20 times the memory of the body, and many reviews may wait at the same time."""
+    """Decoded objects may need 20 times the memory of the body or more, and many reviews may wait at the same time."""
     counts: list[int] = []
 
     async def count(_: float) -> None:
@@ -175,7 +175,7 @@ def many(count: int, **metadata: Any) -> dict[str, Any]:
     return job
 
 
-def test_job_too_expensive_to_convert_is_rejected_unless_stored(
+def test_job_too_expensive_to_convert_is_rejected_unless_it_is_stored(
     shared: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def too_expensive(_: object) -> NoReturn:
@@ -189,7 +189,7 @@ def test_job_too_expensive_to_convert_is_rejected_unless_stored(
     assert shared.metric("too_expensive_total", webhook="convert") == 2
 
 
-def test_job_too_large_to_judge_is_rejected_unless_stored(connection: Connection) -> None:
+def test_job_too_large_to_judge_is_rejected_unless_it_is_stored(connection: Connection) -> None:
     reply = connection.post("/convert?timeout=600s", review(many(60_000)))
     assert reply.status == 200
     message = reply.answer["result"]["message"]

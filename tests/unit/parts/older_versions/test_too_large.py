@@ -47,7 +47,7 @@ PODS = {
 
 @pytest.mark.parametrize("pod", PODS)
 @pytest.mark.parametrize("version", OLDER)
-def test_large_v2beta1_job_keeps_its_spec_in_an_older_version_and_back(pod: str, version: str) -> None:
+def test_large_v2beta1_job_keeps_its_spec_when_converted_to_an_older_version_and_back(pod: str, version: str) -> None:
     original = job(API_VERSION, PODS[pod], annotations={"team": "a"})
     older = converted(original, version)
     assert older["spec"] == {key: value for key, value in original["spec"].items() if key != "sshAuthMountPath"}

@@ -43,7 +43,7 @@ def workers(old: dict[str, Any], options: Options | None = None) -> tuple[int, A
         ),
     ],
 )
-def test_number_of_workers_their_limits_and_slots_are_computed(
+def test_worker_count_and_worker_limits_and_slots_are_computed(
     old: dict[str, Any], expected: tuple[int, Any, Any]
 ) -> None:
     assert workers(old) == expected

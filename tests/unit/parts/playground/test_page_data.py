@@ -17,7 +17,7 @@ def test_every_example_of_a_policy_or_cluster_is_valid(pane: str) -> None:
         assert answer({"job": good["text"], pane: example["text"]})["faults"] == [], example["name"]
 
 
-def test_example_jobs_are_rejected_if_their_names_begin_with_bad() -> None:
+def test_exactly_the_example_jobs_called_bad_are_rejected() -> None:
     for example in DATA["examples"]["job"]:
         assert answer({"job": example["text"]})["jobs"][0]["allowed"] is not example["name"].startswith("Bad: ")
 

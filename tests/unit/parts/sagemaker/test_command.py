@@ -38,7 +38,7 @@ def test_job_with_placeholders_is_rejected(convert: Check) -> None:
     assert "job.json: default/resnet: admitted\n" in filled.stderr
 
 
-def test_report_lists_changes_by_outcome_and_the_verdict(convert: Check) -> None:
+def test_report_has_the_verdict_and_the_changes_by_outcome(convert: Check) -> None:
     result = convert(*CLAIMS)
     assert [line for line in result.stderr.splitlines() if not line.startswith("    ")] == [
         "job.json: resnet: is MPIJob resnet of kubeflow.org/v2beta1 now",

@@ -1,6 +1,6 @@
 """A job that breaks the policy has one report with its current violations. Other jobs have no report.
 
-A report is a Report of openreports.io. If the cluster does not serve this kind, it is a PolicyReport.
+A report has the kind Report of openreports.io, or the kind PolicyReport if the cluster does not serve Report.
 """
 
 from collections.abc import AsyncIterator
@@ -116,7 +116,7 @@ async def test_only_jobs_that_break_the_policy_have_a_report(cluster: KeptObject
         assert len(cluster.writes()) == writes == 1
 
 
-async def test_policy_report_is_written_if_reports_are_not_installed(cluster: KeptObjects) -> None:
+async def test_policy_report_is_written_if_the_kind_report_is_not_installed(cluster: KeptObjects) -> None:
     store(cluster, "large")
     async with World(cluster, installed=(False, True)).following() as world:
         (written,) = cluster.named("policyreports").values()
@@ -237,7 +237,7 @@ async def test_policy_report_is_not_written_while_reports_cannot_be_read(cluster
     assert world.names("policyreports") == set()
 
 
-async def test_reports_that_are_installed_later_replace_policy_reports(cluster: KeptObjects) -> None:
+async def test_policy_reports_are_replaced_if_the_kind_report_is_installed_later(cluster: KeptObjects) -> None:
     store(cluster, "large")
     world = World(cluster, installed=(False, True))
     async with at_work(world.audit.run):

@@ -38,7 +38,7 @@ COUNT = ("worker-count", Action.DENY)
 class World(AuditWorld):
     @property
     def breaking(self) -> set[str]:
-        """The jobs that break the rule worker-count."""
+        """The jobs that break the rule `worker-count`."""
         return {name for (_, name), broken in self.audit.outcomes.items() if COUNT in broken}
 
 
@@ -88,7 +88,7 @@ async def test_job_that_is_too_expensive_to_judge_breaks_the_rule_job_size(
     assert "too expensive to judge" in str(world.log.lines)
 
 
-async def test_audit_sleeps_after_each_job_longer_than_the_verdict_took(
+async def test_pause_after_each_job_is_longer_than_the_time_for_its_verdict(
     cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(3):
@@ -222,7 +222,7 @@ async def test_error_with_one_job_does_not_stop_the_audit(
     assert "RuntimeError" in world.audit.reconciler.problem
 
 
-async def test_failed_list_changes_no_verdict_and_is_reported(cluster: KeptObjects) -> None:
+async def test_failed_list_does_not_change_verdicts_and_is_reported(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster)
     await world.audit.audit()

@@ -27,7 +27,7 @@ def test_output_has_the_runtime_and_then_the_job_and_both_are_admitted(convert: 
     assert (checked.exit_code, "2 jobs: 2 admitted, 0 rejected" in checked.stdout) == (0, True)
 
 
-def test_report_lists_changes_by_outcome_and_the_verdict(convert: Check) -> None:
+def test_report_has_the_verdict_and_the_changes_by_outcome(convert: Check) -> None:
     result = convert("job.yaml", job_yaml=yaml.dump(GOOD))
 
     assert [line for line in result.stderr.splitlines() if not line.startswith("    ")] == [
@@ -62,7 +62,7 @@ def test_other_objects_are_unchanged(convert: Check) -> None:
     assert convert("-", stdin=json.dumps(CONFIG_MAP)).exit_code == 2
 
 
-def test_json_has_the_job_the_runtime_and_the_verdict(convert: Check) -> None:
+def test_json_has_job_runtime_and_verdict(convert: Check) -> None:
     (entry,) = json.loads(convert("-", "-o", "json", stdin=json.dumps(GOOD)).stdout)
 
     assert (entry["object"]["kind"], entry["needs"]["kind"]) == ("TrainJob", "TrainingRuntime")

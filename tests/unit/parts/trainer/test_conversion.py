@@ -174,7 +174,7 @@ def test_selectors_get_the_labels_of_job_set() -> None:
     ]
 
 
-def test_depends_on_replaces_an_init_container_that_waits_for_workers() -> None:
+def test_init_container_that_waits_for_workers_becomes_a_dependency() -> None:
     waiting = {"name": "wait-for-workers", "volumeMounts": [{"name": "mpi-job-config", "mountPath": "/etc/mpi"}]}
     own = {"name": "own", "volumeMounts": [{"name": "mpi-job-config", "mountPath": "/hosts"}]}
     for changes in (

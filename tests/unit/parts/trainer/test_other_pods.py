@@ -1,4 +1,4 @@
-"""Pods other than launcher and nodes, such as pods that fetch a dataset or a model."""
+"""Pods of a TrainJob other than its launcher and nodes, such as pods that fetch a dataset or a model."""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""A shape is the MPIJob that is equivalent to a TrainJob. It has the paths of the fields from which it was computed."""
+"""A shape is the MPIJob that is equivalent to a TrainJob.
+
+It maps the path of each MPIJob field to the path of the TrainJob or runtime field from which the value comes.
+"""
 
 import copy
 
@@ -173,7 +176,7 @@ def test_patch_is_merged_and_its_paths_are_translated():
     assert shape.places.of(f"{WORKERS}.template.spec.nodeSelector[pool]").in_runtime
 
 
-def test_patch_with_the_label_of_the_trainer_gives_a_replicated_job_the_trainers_image():
+def test_replicated_job_that_a_patch_labels_trainer_gets_the_image_of_spec_trainer():
     label = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
     job = train_job(image="registry.example.com/own:1", patches=[patch("node", {}, labels=label)])
 

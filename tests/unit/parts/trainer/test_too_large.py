@@ -1,4 +1,4 @@
-"""TrainJobs and runtimes that are too large are rejected, whatever the action of the rule job-size is.
+"""TrainJobs and runtimes that are too large are rejected, regardless of the action of the rule `job-size`.
 
 They are rejected before the job's patches are merged into its runtime.
 """

@@ -516,20 +516,20 @@ def test_finding_about_a_different_object_is_a_separate_cause() -> None:
 
 
 FIXES = {
-    "no-name outside a queue": (
+    "no-name, outside a queue": (
         with_launcher(log("no-name.openmpi-4")),
         'set the annotation training.openshift.io/worker-readiness to the port of sshd, for example "22". The '
         "launcher then waits for them.",
     ),
-    "no-name in a queue": (
+    "no-name, in a queue": (
         with_launcher(log("no-name.mpich"), job=job({"metadata.labels": {"kueue.x-k8s.io/queue-name": "gpu"}})),
         "The launcher then waits for them (in a queue launcherCreationPolicy has no effect).",
     ),
-    "no-name though the launcher waits": (
+    "no-name, though the launcher waits": (
         with_launcher(log("no-name.openmpi-5"), job=job({"spec.launcherCreationPolicy": "WaitForWorkersReady"})),
         "The launcher waited for its workers",
     ),
-    "no-name though an init container waits": (
+    "no-name, though an init container waits": (
         with_launcher(
             log("no-name.openmpi-5"),
             job=job({"Launcher.template.spec.initContainers": [{"name": "wait-for-workers"}]}),

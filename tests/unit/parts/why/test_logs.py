@@ -1,4 +1,4 @@
-"""Logs of launchers and of sshd in failed jobs.
+"""The causes that are found in the logs of launchers and of sshd.
 
 The files in LOGS were recorded from real programs. The texts in TABLE are from issue threads.
 """

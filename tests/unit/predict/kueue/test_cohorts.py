@@ -1,4 +1,4 @@
-"""The reach of a ClusterQueue is the most that it can get of a resource when nothing is in use.
+"""The reach of a ClusterQueue is the amount of a resource that the queue could use if no other queue used any.
 
 The cases are those of Kueue's own tests (kueue `pkg/cache/scheduler/resource_test.go`, `TestAvailable`).
 """

@@ -47,7 +47,7 @@ def test_advice_for_a_host_path_names_a_replacement(level: Level, paths: list[st
     assert advices(level, {"volumes": volumes}) == [expected]
 
 
-def test_advice_for_volumes_rejected_only_by_restricted_suggests_a_claim() -> None:
+def test_claim_is_suggested_for_volumes_that_only_the_level_restricted_rejects() -> None:
     claim = "each storage through a PersistentVolumeClaim"
     assert advices(Level.RESTRICTED, {"volumes": [{"nfs": {}}]}) == [f"R{claim}."]
     both = [{"nfs": {}}, {"hostPath": {"path": "/data"}}]

@@ -11,7 +11,7 @@ VERSIONS = 'must be "latest" or "v1.x"'
 
 
 def levels(defaults: labels.NamespaceLevels, **modes: str) -> str:
-    """The levels for enforce, audit and warn in a namespace with these labels."""
+    """The levels of the modes `enforce`, `audit` and `warn` in a namespace with these labels."""
     given = {labels.PREFIX + mode: level for mode, level in modes.items()}
     return " ".join(map(str, labels.read(given | {"team": "a"}, defaults)[0]))
 

@@ -17,4 +17,4 @@ def test_windows_pod_may_run_as_user_0() -> None:
 
 
 def test_empty_overhead_is_not_a_fault() -> None:
-    assert told({f"{SPEC}.overhead": {}}) == [], "the operator's client leaves it out"
+    assert told({f"{SPEC}.overhead": {}}) == [], "the operator's client leaves out an empty overhead"

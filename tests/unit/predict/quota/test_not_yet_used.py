@@ -1,4 +1,4 @@
-"""The resources that stored and reserved jobs will still use, including jobs that are both."""
+"""The resources that stored and reserved jobs will still use, including jobs that are both stored and reserved."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -89,7 +89,7 @@ def test_only_the_larger_of_two_reservations_with_one_name_is_promised() -> None
 @pytest.mark.parametrize("sizes", [(1, 4), (4, 1)])
 @pytest.mark.parametrize("records", [[], [MPIJobRecord("ns", "job-u", "u", pods=(PodsRecord(WORKER, 3, SHAPE),))]])
 def test_only_the_larger_of_two_updates_is_promised(sizes: tuple[int, int], records: list[MPIJobRecord]) -> None:
-    """Either update may be stored, or neither. All pods have the same size."""
+    """One of the updates may be stored, or none. Each update has three worker pods of one size."""
     updates = [
         Reservation("u", "job-u", (ReservedPods(WORKER, 3, (Charge(PodTraits(), {"cpu": size}),)),)) for size in sizes
     ]
@@ -223,7 +223,7 @@ def test_updated_sums_equal_recomputed_sums(
     assert pods.derived(pod_counts).outstanding(jobs) is live
 
 
-def test_outstanding_is_recomputed_for_other_jobs() -> None:
+def test_outstanding_pods_are_recomputed_for_other_jobs() -> None:
     pods = existing({WORKER: 1})
     counts = pods.derived(pod_counts)
     jobs = group([stored(3)])

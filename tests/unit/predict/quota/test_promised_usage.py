@@ -14,7 +14,7 @@ from webhook.admission.pipelines import load_policy, validate
 from webhook.predict.quota import promised_usage
 
 
-def test_time_for_other_jobs_does_not_count_in_the_time_limit_of_the_review(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_spent_on_other_jobs_extends_the_time_limit_of_the_review(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(promised_usage, "_CHARGES", WeakKeyDictionary())  # an empty cache
     until = time.thread_time() + 60
     monkeypatch.setattr(work_limit._decision, "until", until)

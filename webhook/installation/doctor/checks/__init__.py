@@ -32,7 +32,7 @@ INSTALLED: Final = frozenset({"replicas", "certificates", "rights"})
 
 
 def run(facts: Facts) -> Iterator[tuple[str, Diagnosis]]:
-    """(name of the check, diagnosis). OK is reported only for a check without problems."""
+    """(name of the check, diagnosis). If a check finds a problem, its diagnoses with severity `OK` are left out."""
     for name, check in CHECKS.items():
         if facts.on_trial and name in INSTALLED:
             continue

@@ -31,7 +31,7 @@ HOOK_FAILS_OPEN: Final = DiagnosisKind("hook-fails-open", Severity.WARNING)
 HOOK_FAILS_CLOSED: Final = DiagnosisKind("hook-fails-closed", Severity.WARNING)
 HOOK_ALTERED: Final = DiagnosisKind("hook-altered", Severity.WARNING)
 
-# The values of absent fields of a hook, by default of the API server.
+# The API server's defaults for fields of a hook.
 DEFAULTS: Final[Mapping[str, Any]] = {"namespaceSelector": {}, "objectSelector": {}, "matchConditions": []}
 # The hook for SSH keys. `secret_hook` checks it.
 GUARDED: Final = f"ssh-keys.{registration.DOMAIN}"

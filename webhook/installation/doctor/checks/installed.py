@@ -93,7 +93,7 @@ CERTIFICATE_UNSEEN: Final = DiagnosisKind("certificate-unseen", Severity.UNKNOWN
 
 
 def certificates(facts: Facts) -> Iterator[Diagnosis]:
-    """Reports the issues of `certs status` at the time of the API server, which verifies certificates."""
+    """Reports the issues of `certs status`. The time is the API server's, because it verifies the certificates."""
     state = facts.certificates
     yield from _stored(state)
     if isinstance(state.bundles, Unread):

@@ -1,4 +1,4 @@
-"""Pods that the API server rejects: quota, LimitRange, Pod Security, or the name of a missing object.
+"""Pods that the API server rejects because of a quota, a LimitRange, Pod Security, or a missing object.
 
 `refusals.yaml` has the API server's messages and their meanings.
 """

@@ -44,7 +44,7 @@ def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
 
 
 def _early(sight: Sight, launcher: str) -> str:
-    """Advice on how a launcher can wait for its workers. In a queue launcherCreationPolicy has no effect."""
+    """Advice on how a launcher can wait for its workers. In a queue, `launcherCreationPolicy` has no effect."""
     template = ("spec", "mpiReplicaSpecs", "Launcher", "template", "spec", "initContainers")
     if any(container.get("name") == WAIT_CONTAINER for container in loose.items(sight.job, *template)):
         return f"The launcher waited for its workers: kubectl logs {launcher} -c {WAIT_CONTAINER} names those missing."

@@ -31,7 +31,8 @@ def causes(sight: Sight) -> Iterator[Cause]:
 
 
 def _of_pod(sight: Sight, pod: Json) -> Iterator[Cause]:
-    # The operator deletes workers after the launcher's end. The status of a lost pod has a reason.
+    # A deleted pod is not a fault: the operator deletes workers after the launcher's end. `disruption` reports a lost
+    # pod, whose status has a reason.
     gone = loose.at(pod, "metadata", "deletionTimestamp") is not None or loose.text(pod, "status", "reason")
     if gone or not loose.text(pod, "spec", "nodeName"):
         return
@@ -124,7 +125,7 @@ def _is_init(pod: Json, status: Json) -> bool:
 
 
 def _not_ready(sight: Sight, pod: Json) -> Iterator[Cause]:
-    """The cause for a worker whose probe fails. The operator may wait for ready workers to create the launcher."""
+    """The cause for a worker whose probe fails. The operator may create no launcher until workers are ready."""
     if (
         loose.holds(sight.job, "Running")
         or not pod_is_worker(pod)
