@@ -125,7 +125,9 @@ def test_missing_rights_for_network_policies_are_reported(cluster: Cluster, flag
         for verb in ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
     ]
     reads = [(verb, "networkpolicies.networking.k8s.io") for verb in ("get", "list", "watch")]
-    assert [each for each in everything if default_overlay.may(cluster, *each)] == reads, "rules read NetworkPolicies"
+    assert [each for each in everything if default_overlay.may(cluster, *each)] == reads, (
+        "the rule `network-policy` reads them"
+    )
     namespace = cluster.create_namespace()
     with service.running(cluster, *flags, name="denied", register=False) as replica:
         create(cluster, job(namespace, "train", suspend=True))

@@ -18,7 +18,7 @@ from webhook.injections.istio import KEY
 pytestmark = pytest.mark.timeout(300)
 PI = assets().upstream_examples["pi"]
 FIELD = f"spec.mpiReplicaSpecs[Launcher].template.metadata.labels[{KEY}]"
-MISSING = 'the injection "istio" is required and not in the job, and 4 more of its values are missing too'
+MISSING = 'the injection "istio" is required and not in the job, and 4 other values of it are missing too'
 WARNING = (
     'Warning: spec.mpiReplicaSpecs[Launcher]: the injection "istio" is required and n...ts values are missing too '
     f"[{RULE}]\n"

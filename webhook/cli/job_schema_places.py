@@ -58,9 +58,9 @@ class Places:
         return []
 
     def _in_role(self, key: str, value: Any, path: str, role: str) -> str:
-        """The path of the field in the first usual object that has it; empty if unclear.
+        """The path of the field in the first object of `_OBJECTS` that may have it; empty if unclear.
 
-        If no usual object has the field, objects inside the object at `path` are searched: exactly one must have it.
+        If none may have the field, the objects inside the object at `path` are searched: exactly one must allow it.
         """
         in_container, pod = _CONTAINER.match(path), f"{role}.template.spec"
         container = in_container[0] if in_container else f"{pod}.containers[0]"

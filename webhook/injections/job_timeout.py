@@ -72,7 +72,7 @@ def _limit_job(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilde
     if action != annotations.TERMINATE:
         shown = annotations.mention(annotations.TIMEOUT_ACTION, action)
         yield Caution(f"{shown} is not terminate or notify-only; terminate applies")
-    timeout, origin = _default(settings, ctx), f"changed by {annotations.TIMEOUT}"
+    timeout, origin = _default(settings, ctx), f"set {annotations.TIMEOUT} for more"
     if (annotation := job.annotations.get(annotations.TIMEOUT)) is not None:
         try:
             duration.parse(annotation)

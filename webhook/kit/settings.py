@@ -179,8 +179,8 @@ class InjectionSettings(Settings):
         Action.OFF,
         description="The action for a job without the injected values, for example if another webhook removed them:"
         " deny, warn, audit or off. With deny, warn or audit, a job needs the values even if"
-        " training.openshift.io/skip names the injection. In a cluster with Kueue, owned jobs and copies do not need"
-        " the values if one of the policy's controllers creates the job.",
+        " training.openshift.io/skip names the injection. In a cluster with Kueue, a job with an owner and a copy"
+        " by MultiKueue do not need the values, if one of the policy's controllers creates them.",
     )
 
 

@@ -79,14 +79,14 @@ def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
     if queue is UNKNOWN or not is_there(ctx.view):
         return
     if not queue:
-        fix = f"Add {QUEUE_NAME}, or remove it."
+        fix = f"Remove it, or add {QUEUE_NAME}."
         yield Violation(MANAGED_BY, "MultiKueue needs a queue (a label)", fix=fix, reason=CauseReason.REQUIRED)
     elif (behind := queues.cluster_queue(ctx.view, ctx.namespace, queue)) is not None and not any(
         _may_send(check, ctx) for check in behind.checks
     ):
         name = shortened(behind.name, MAX_OBJECT_NAME_CHARACTERS)
         fault = f"the queue (ClusterQueue {name}) has no MultiKueue check"
-        yield Violation(MANAGED_BY, fault, fix="Use another queue, or remove it.")
+        yield Violation(MANAGED_BY, fault, fix="Remove it, or use another queue.")
 
 
 def _may_send(check: str, ctx: Context) -> bool:

@@ -6,9 +6,9 @@ worker may have a slot for each core of its Neuron accelerators.
 Other checks are warnings, because only the program knows how it uses its ranks:
 
 * slots that differ from the GPUs of a worker: each rank usually uses one GPU, and NCCL rejects two ranks on one GPU.
-  Nothing is reported if `mpirun` shows the intention in one of three ways: it starts a rank for each slot and a worker
-  has more GPUs than slots; it starts as many ranks on each worker as there are slots; or it starts torchrun, deepspeed
-  or accelerate, which start a process for each GPU;
+  Nothing is reported if `mpirun` shows that the difference is intended: `-np` is the number of all slots, and a worker
+  has more GPUs than slots; `-N` is the number of slots; or it starts torchrun, deepspeed or accelerate, which start a
+  process for each GPU;
 * slots that exceed a worker's CPUs: mpirun hangs or fails (kubeflow/mpi-operator#318);
 * more ranks in `mpirun -np` than slots: Open MPI and Horovod do not start, MPICH and Intel MPI put several ranks on a
   slot;
@@ -123,7 +123,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _too_many_ranks(job, suggested, ctx, nodes=nodes)
     elif crowded := _crowded(job, slots, most if on_cores else max(slots, suggested)):
         yield crowded
-    else:  # a suggested number of slots would need other CPUs and ranks than the job has
+    else:  # after a suggestion of other slots, advice about CPUs and ranks would be wrong
         cpus = _least_cpus(pods)
         if 0 < cpus.amount < slots:
             needed = ranks_with_slots(job) > cpus.amount * _admitted_nodes(job, ctx, nodes)

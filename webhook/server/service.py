@@ -319,7 +319,7 @@ def _policy(path: Path | None) -> tuple[Layer, ...]:
 
 
 def _try_custom_rules(layers: tuple[Layer, ...]) -> None:
-    """Try the custom rules of a file: no review has tried them. PolicyError or TrialFailed if they are invalid."""
+    """Try the custom rules of a policy file. PolicyError or TrialFailed if they are invalid."""
     for document in (layer.document for layer in layers):
         if sources := custom_rules_check.sources(document):
             outcomes = try_expressions(Trial(sources, document.params))

@@ -1,7 +1,7 @@
 """Reviews for the comparison: realistic jobs with random changes, random policies and clusters.
 
-A case is a plain JSON object, so that an older tree can answer it: `hook`, `job`, `old` (null on CREATE), `user`,
-`policy` and `cluster`. The last two are indices into the lists that `record` gets.
+A case is a plain JSON object, so that an older revision of the project can answer it. Its keys are `hook`, `job`,
+`old` (null on CREATE), `user`, `policy` and `cluster`. The last two are indices into the lists that `record` gets.
 """
 
 import copy

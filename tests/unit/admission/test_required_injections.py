@@ -65,7 +65,7 @@ def test_several_missing_fields_are_reported_in_one_message():
     (text,) = violations(mpijob(), policy_of({"api-access": {"required": "deny"}}))["deny"]
     assert text == (
         "spec.mpiReplicaSpecs[Launcher].template.spec.automountServiceAccountToken: "
-        'the injection "api-access" is required and not in the job, and 1 more of its values are missing too. '
+        'the injection "api-access" is required and not in the job, and 1 other values of it are missing too. '
         f"{FIX} [{RULE}]"
     )
 

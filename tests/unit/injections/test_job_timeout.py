@@ -27,7 +27,7 @@ def annotated(**values: str) -> dict[str, object]:
 def test_default_limit_is_one_day():
     added, notes = inject("job-timeout", mpijob())
     assert added == DAY[0]
-    assert notes == [f"{ENDS} after 24h (86400 s); changed by {TIMEOUT}"]
+    assert notes == [f"{ENDS} after 24h (86400 s); set {TIMEOUT} for more"]
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("72h", 259_200), ("90m", 5_400), ("1h30m", 5_400), ("7d", 604_800)])

@@ -84,7 +84,7 @@ def _had(stored: PatchBuilder, addition: Addition) -> bool:
 
 
 def _violation(injection_id: str, added: list[Addition], fix: str) -> Violation:
-    more = f", and {len(added) - 1} more of its values are missing too" if len(added) > 1 else ""
+    more = f", and {len(added) - 1} other values of it are missing too" if len(added) > 1 else ""
     return Violation(field(added[0].path), _MISSING.format(injection_id) + more, fix=fix)
 
 

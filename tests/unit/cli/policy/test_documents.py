@@ -129,7 +129,7 @@ def test_broken_document_is_reported(tmp_path: Path, text: str | bytes, reason: 
     assert reason in str(PolicyError(*policy.faults))
 
 
-def test_custom_rule_that_has_no_value_for_a_usual_job_is_reported(tmp_path: Path) -> None:
+def test_expression_that_cannot_be_evaluated_for_a_usual_job_is_reported(tmp_path: Path) -> None:
     own = json.dumps({"id": "team", "expression": "object.metadata.labels['team'] == 'a'", "message": "m"})
     contents = load(tmp_path, f"{HEADER}rules: {{custom: [{own}]}}\n")
     (policy,) = contents.policies

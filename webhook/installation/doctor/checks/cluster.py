@@ -172,7 +172,7 @@ def clock(facts: Facts) -> Iterator[Diagnosis]:
         seconds = f"{abs(apart).total_seconds():,.0f} s {'behind' if apart > timedelta(0) else 'ahead of'}"
         yield CLOCK_SKEW(
             f"the clock of the API server is {seconds} this machine's clock: one of them is wrong",
-            fix="fix NTP on the control plane (timedatectl); a new certificate is valid from one hour in the past",
+            fix="fix NTP on the control plane (timedatectl). A difference below one hour does no harm to certificates",
         )
     yield ok("the API server's clock agrees with this machine's (the nodes' clocks are not visible)")
 

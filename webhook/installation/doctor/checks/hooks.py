@@ -172,7 +172,7 @@ def order(facts: Facts) -> Iterator[Diagnosis]:
         return
     yield from after_kueue(facts.mutating)
     names = [f"before {name}" for name, _ in _kueue(facts.mutating)]
-    yield ok(f"called {' and '.join(names)}" if names else "no Kueue to come before")
+    yield ok(f"called {' and '.join(names)}" if names else "Kueue is not installed")
 
 
 def after_kueue(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
