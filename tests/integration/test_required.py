@@ -20,7 +20,7 @@ PI = assets().upstream_examples["pi"]
 FIELD = f"spec.mpiReplicaSpecs[Launcher].template.metadata.labels[{KEY}]"
 MISSING = 'the injection "istio" is required and not in the job, and 4 other values of it are missing too'
 WARNING = (
-    'Warning: spec.mpiReplicaSpecs[Launcher]: the injection "istio" is required and n...ts values are missing too '
+    'Warning: spec.mpiReplicaSpecs[Launcher]: the injection "istio" is required and n...ues of it are missing too '
     f"[{RULE}]\n"
 )
 FIX = "Submit it again; if that does not help, another webhook removes it: ask your administrator."
