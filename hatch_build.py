@@ -26,7 +26,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def commit(root: Path) -> str:
-    """The variable SOURCE_COMMIT, or the commit of the Git checkout in `root`; empty if there is neither.
+    """The environment variable SOURCE_COMMIT, or the commit of the Git checkout in `root`; empty if neither exists.
 
     The checkout's commit ends with `-dirty` if files were changed.
     """

@@ -67,7 +67,7 @@ def fingerprint(certificate: x509.Certificate) -> str:
 
 @lru_cache(maxsize=64)
 def fingerprints(pem: bytes) -> frozenset[str]:
-    """The fingerprints of the CAs in a caBundle; empty if any of them is damaged: clients then trust none of them."""
+    """The fingerprints of the CAs in a caBundle; empty if a CA is damaged, because clients then trust no CA in it."""
     return frozenset(map(fingerprint, readable_certificates(pem)))
 
 
@@ -94,7 +94,7 @@ def hosts(certificate: x509.Certificate) -> tuple[str, ...]:
 
 
 def covers(certificate: x509.Certificate, host: str) -> bool:
-    """Whether clients that call `host` accept the certificate's names. Only the first label of a name can be `*`."""
+    """Whether clients that call `host` accept the certificate's names. In a name, only the first label can be `*`."""
     wildcard = "*." + host.partition(".")[2]
     return any(name.lower() in {host.lower(), wildcard.lower()} for name in hosts(certificate))
 

@@ -1,7 +1,7 @@
 """Self-managed certificates. The CA is in a Secret. The serving certificate (leaf) is in the memory of each replica.
 
-Replicas work in parallel without a leader, and keep the caBundles up to date. If one caBundle cannot be written, calls
-with this caBundle may fail, but calls with other caBundles do not.
+Replicas work in parallel without a leader, and keep the caBundles up to date. If a replica cannot write one caBundle,
+only those calls of the API server may fail that use this caBundle.
 """
 
 import asyncio
@@ -23,7 +23,8 @@ from certs.serving import ServingCertificate
 from certs.state import State, load
 from certs.store import Bundle, Conflict, Secret, Store, StoreError
 
-# A leaf is renewed at a random time between these parts of its life, so that replicas renew at different times.
+# A leaf is renewed after a random fraction of its lifetime, so that replicas renew at different times. These are the
+# smallest and the largest fraction.
 RENEWAL = (0.57, 0.67)
 
 
@@ -198,8 +199,8 @@ class SelfManaged:
             try:
                 step = plan(state, bundles, now, self._settings)
                 if isinstance(step, Publish) and failed.keys() >= {bundle.name for bundle in step.bundles}:
-                    # The rotation waits for the failed caBundles if a CA that all caBundles trust can sign. If there is
-                    # no such CA, the rotation continues without the failed caBundles.
+                    # If all caBundles trust a CA that can sign, the rotation waits for the failed caBundles. If there
+                    # is no such CA, the rotation continues without the failed caBundles.
                     rest = [bundle for bundle in bundles if bundle.name not in failed]
                     waits = signer(state, bundles, now) is not None or not rest
                     step = None if waits else self._without(rest, state, now)

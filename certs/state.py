@@ -4,7 +4,7 @@
 |---|---|
 | `ca.crt`, `ca.key` | the CA that signs |
 | `next-ca.crt`, `next-ca.key` | the CA that will sign, while it is being published |
-| `next-ca.published-at` | the time when every caBundle first had it |
+| `next-ca.published-at` | the time when every caBundle first had the next CA |
 | `old-ca.crt` | CAs that no longer sign, but whose leaves may still be served |
 | `old-ca.retired-at` | the time when the last of these CAs stopped signing |
 
@@ -53,7 +53,7 @@ class State:
         return replace(self, old=tuple(newest), retired_at=now)
 
     def with_successor(self, authority: Authority, now: datetime) -> "State":
-        """The state in which `authority` is being published. It replaces an earlier successor."""
+        """The state in which `authority` is being published. `authority` replaces an earlier successor."""
         state = self.with_old([self.successor.certificate], now) if self.successor else self
         return replace(state, successor=authority, published_at=None, damage=(), key_removed=False)
 
@@ -121,7 +121,7 @@ def load(data: Mapping[str, bytes]) -> State:
         successor=successor,
         published_at=time("next-ca.published-at") if successor else None,
         old=tuple(certificate for certificate in (*old, *lost) if fingerprint(certificate) not in signing),
-        # If the key of a CA is lost, this CA signed until now. The stored time belongs to CAs that retired earlier.
+        # A CA whose key is lost may have signed until now. The stored time belongs to CAs that retired earlier.
         retired_at=None if lost else time("old-ca.retired-at"),
         damage=tuple(damage),
         key_removed=bool(removed),

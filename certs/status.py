@@ -21,7 +21,7 @@ from certs.store import Bundle
 
 Chain = Sequence[x509.Certificate]
 
-# If a smaller part of the lifetime is left, the renewal is overdue: every issuer renews earlier.
+# The renewal is overdue when a smaller part of the lifetime is left. Every issuer renews before that.
 OVERDUE = 0.25
 # Usually the next CA is in the caBundles within seconds, and signs after the grace time. The next CA is stuck if one of
 # these steps is late by more than this time.

@@ -36,12 +36,12 @@ class Verdict:
 
     @property
     def causes(self) -> list[Problem]:
-        """The problems that reject the job. The `message` of each problem includes the fix."""
+        """The problems for which the job would be rejected. The `message` of each problem includes the fix."""
         return [problem for problem in self._verdict.problems() if not problem.warns]
 
     @property
     def warnings(self) -> list[Problem]:
-        """The problems that do not reject the job."""
+        """The problems that cause only a warning."""
         return [*self._verdict.cautions()]
 
     @cached_property

@@ -169,7 +169,7 @@ def _panels() -> Iterator[str]:
 
 
 def _limits_of(module: ModuleType) -> Iterator[tuple[str, str, str, str]]:
-    """(package, name, value, docstring) of each constant. Python stores no docstrings of constants."""
+    """(package, name, value, docstring) of each constant. Docstrings are parsed, because Python does not store them."""
     package = module.__name__.rpartition(".")[0]
     for node, text in pairwise(ast.parse(inspect.getsource(module)).body):
         if isinstance(node, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):

@@ -1,7 +1,7 @@
 """Latency that a hook adds to a creation at a real API server. The client sends one dry run at a time.
 
 Each hook is installed for a separate namespace, and the namespaces take turns, so that a slow period of the machine
-affects all hooks. This service watches the cluster, which has all objects that the job refers to.
+affects all hooks. The webhook service watches the cluster, which has all objects that the job refers to.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Open Policy Agent (OPA) with ten of the service's rules, and a check that OPA rejects the same jobs."""
+"""Runs Open Policy Agent (OPA) with ten of the service's rules, and checks that both reject the same jobs."""
 
 import http.client
 import json

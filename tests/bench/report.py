@@ -12,7 +12,7 @@ POD_SECURITY: Final = "Go, pod-security-admission"
 OPA: Final = "OPA, ten rules"
 HOOKS: Final = ("validate", "mutate")
 FULL: Final = ", 10,000 jobs cached"
-"""Suffix of the names of hooks with full caches."""
+"""Suffix of `Row.server` if the caches of the service were full."""
 HEADINGS: Final = (
     "server", "load", "requests/s", "of Go", "p50 ms", "p99 ms", "p99.9 ms", "CPU µs", "peak MiB"
 )  # fmt: skip

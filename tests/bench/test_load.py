@@ -92,7 +92,7 @@ async def test_correct_replies_are_counted(tmp_path: Path) -> None:
     assert result["sent"] == len(server.uids)  # including the requests of the warm-up
     assert result["rps"] == pytest.approx(result["requests"] / result["seconds"])
     assert 0 < result["p50"] <= result["p90"] <= result["p99"] <= result["p999"] <= result["max"]
-    assert server.connections == 2  # connections are used again
+    assert server.connections == 2  # connections are reused
     assert set(server.uids) == {"uid-0", "uid-1", "uid-2"}  # bodies are used in turn
     assert server.heads[0].startswith("POST /hook?timeout=10s HTTP/1.1\r\n")
     assert "Content-Type: application/json\r\n" in server.heads[0]

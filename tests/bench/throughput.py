@@ -21,10 +21,10 @@ from tests.controlplane.process import ControlPlaneError
 from tests.controlplane.progress import Progress
 
 RATES: Final = (None, 100, 1000)
-"""Requests/s. With None, requests are sent as fast as the server replies. The latency budgets use the numbers."""
+"""Requests/s. With None, requests are sent as fast as the server replies. Each of the numbers has a latency budget."""
 EXPECTED: Final = {"validate": '"allowed":true', "mutate": '"patchType":"JSONPatch"'}
 PEERS: Final = ("pod-security", "opa", "caches")
-"""Names for `--without`."""
+"""The possible values of `--without`."""
 CACHED: Final = Size(10_000, 1_000)
 
 Subjects = dict[str, tuple[Server, Load]]

@@ -33,7 +33,7 @@ SAMPLES = ("process_open_fds ", "mpijob_webhook_tasks ", "process_resident_memor
 PROBES = 0.25
 """Seconds between two checks of a replica's readiness."""
 RECOVERY = 180
-"""Seconds to wait for a recovery. This is no promise of the service: a busy machine is slow."""
+"""Seconds to wait for a recovery. The service promises no such time: the limit is for a slow test machine."""
 # How much the values of a healthy replica vary: connections open and close, and the allocator keeps freed memory.
 SPARE = {"descriptors": 24, "tasks": 24, "memory": 96 * 2**20}
 PATH = f"/apis/kubeflow.org/v2beta1/namespaces/{inventory.TEAM}/mpijobs"

@@ -1,4 +1,4 @@
-"""Reviews, each with the expected reply: the bytes that the offline pipeline returns."""
+"""Reviews and their expected replies, which are the bytes that the offline pipeline returns."""
 
 import json
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ class Offline:
         return Case(name, f"/{hook}-mpijob", sent, review.encode(decision.response(request.uid)), asks)
 
     def usual(self) -> list[Case]:
-        """Creations and updates of jobs, each job with a reference to a different object. No quota is reserved."""
+        """Reviews of creations and updates. Each job refers to a different object. No review reserves quota."""
         exempt = {"metadata.annotations": {"training.openshift.io/exempt": "worker-count"}, "Worker.replicas": 1}
         jobs = [*inventory.jobs(), inventory.full_job(**{"metadata.name": "exempt", **exempt})]
         reviews = {job["metadata"]["name"]: body(job, dryRun=True) for job in jobs}

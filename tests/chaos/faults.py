@@ -61,7 +61,7 @@ def _watches(arena: Arena, rng: Random, *, trouble: Trouble) -> Iterator[None]:
 
 @contextmanager
 def _clock_jumps(arena: Arena, rng: Random) -> Iterator[None]:
-    """A replica's clock jumps ahead or back, and returns at the end of the block."""
+    """A replica's clock jumps ahead or back, and is correct again at the end of the block."""
     clock = arena.clocks[_one(arena, rng)]
     clock.jump(rng.choice((-72, -6, -1, 1, 6, 72)) * HOUR)
     try:
@@ -168,7 +168,7 @@ EXCLUSIVE = (
 
 
 def drawn(rng: Random, most: int) -> list[str]:
-    """Random names of faults that may occur together."""
+    """The names of randomly chosen faults that may occur together."""
     names: list[str] = []
     for name in rng.sample(sorted(FAULTS), rng.randint(1, most)):
         if not any(name in group and group & {*names} for group in EXCLUSIVE):

@@ -24,7 +24,7 @@ USUAL = {"API server restarted", "replica killed", "no memory", "hostile jobs", 
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.timeout(900 + 120 * MINUTES),
-    # A fault may leave a connection of the test's clients half open. The metrics of the replicas show their leaks.
+    # A fault may leave a connection of the test's clients half open. The metrics show leaks of the replicas.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 

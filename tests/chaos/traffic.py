@@ -31,7 +31,7 @@ HEADERS = {"Content-Type": "application/json"}
 
 
 class Refusal(OSError):
-    """The reply has no verdict. Its text is the HTTP status and the body, or the name of an exception."""
+    """There is no verdict. The message is the HTTP status and the body, or the name of the original exception."""
 
 
 @dataclass

@@ -1,8 +1,8 @@
 """Compares the values of expressions in custom rules with their values in the API server's ValidatingAdmissionPolicies.
 
 A policy has two validations for each expression: the expression and its negation. A job that is created by
-dry run gets a warning from the validation that is false, and no warning if the expression has no value. All warnings of
-a reply together have at most 4,096 characters, so a label of the job selects one policy at a time.
+dry run gets a warning from the validation that is false, and no warning if the expression cannot be evaluated. All
+warnings of a reply together have at most 4,096 characters, so a label of the job selects one policy at a time.
 """
 
 from collections.abc import Iterator
@@ -125,7 +125,7 @@ def jobs() -> Iterator[dict[str, Any]]:
 
 
 async def apply(api: Client, number: int, sources: list[str]) -> None:
-    """Create a policy that warns about false expressions and ignores expressions without a value."""
+    """Create a policy that warns about false expressions and ignores expressions that cannot be evaluated."""
     validations = [{"expression": "false", "message": "in force"}]
     for index, source in enumerate(sources):
         validations += [
@@ -150,7 +150,7 @@ def labelled(job: dict[str, Any], number: int) -> dict[str, Any]:
 
 
 async def theirs(api: Client, job: dict[str, Any], number: int, count: int) -> list[bool | None] | None:
-    """The API server's value of each expression in a policy. None while the policy has no effect yet."""
+    """The API server's values of a policy's expressions. Returns None while the policy has no effect yet."""
     status, reply, warnings = await api.send("POST", PATH, labelled(job, number), **DRY_RUN)
     assert status == 201, reply
     messages = {warning.rpartition(": ")[2] for warning in warnings}

@@ -1,4 +1,4 @@
-"""Compares the service's predictions about jobs that can never be admitted with the decisions of the real Kueue.
+"""The service predicts which jobs Kueue can never admit. The tests compare the predictions with the real Kueue.
 
 Kueue's controllers create a Workload for each generated MPIJob, and decide whether to admit it. Nothing else runs in
 the tree of cohorts. The service sees the same objects. MPIJOB_KUEUE_JOBS sets how many jobs are tried in each tree.
@@ -124,7 +124,7 @@ def fixed(case: Case) -> Manifest | None:
 
 @pytest.fixture(scope="module")
 def cases(cluster: Cluster, view: Snapshot, trees: list[list[str]]) -> list[Case]:
-    """Both verdicts on jobs of every kind. If the service suggests a fix, the fixed job is tried too.
+    """The service's and Kueue's verdicts on random jobs. If the service suggests a fix, the fixed job is tried too.
 
     The jobs in a tree are tried one after the other.
     """
@@ -173,7 +173,7 @@ def test_nearly_all_jobs_that_are_never_admitted_are_reported(cases: list[Case])
 
 
 def test_job_with_the_suggested_fix_is_admitted(cases: list[Case]) -> None:
-    """With the suggested toleration, the quota may still be too small for launcher and workers: ExceedsMaxQuota."""
+    """With the suggested toleration, a job may still exceed the quota. The service then reports ExceedsMaxQuota."""
     advised = [case for case in cases if case.job["metadata"]["name"].endswith("-fixed")]
     assert len(advised) > len(cases) / 40
     assert {violation.message.partition(":")[0] for case in advised for violation in case.ours} <= {"ExceedsMaxQuota"}

@@ -125,7 +125,7 @@ CHANGE = re.compile(r"(limits|requests)\[([^\]]+)\] to (\d\w*)")
 
 
 def follow(template_: Json, path: str, violations: list[Violation]) -> Json | None:
-    """The template, which has one container, with the service's fixes.
+    """The template with the service's fixes. It must have one container.
 
     None if a fix does not set a request or limit of this container.
     """
@@ -219,7 +219,7 @@ class Comparison:
             return
         status, reply = await self.post(namespace, fixed["spec"])
         self.counts["advice followed"] += 1
-        # A LimitRange requires huge pages in every pod, but a container with huge pages also needs memory.
+        # The fix adds the huge pages that a LimitRange requires, but not the CPU or memory that huge pages require.
         if status == 422 and "HugePages require cpu or memory" in reply["message"]:
             self.counts["advice that is incomplete"] += 1
         elif status != 201:

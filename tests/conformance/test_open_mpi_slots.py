@@ -17,14 +17,14 @@ from webhook.predict.open_mpi import is_certain_to_refuse
 pytestmark = pytest.mark.timeout(600)  # the first run downloads the releases
 RELEASES = ("openmpi-4", "openmpi-5")
 OURS = {"PRTE_MCA_prte_default_hostfile": HOSTFILE, "PRTE_MCA_plm_ssh_args": "-o ConnectionAttempts=10"}
-# Options that start three ranks with two slots. They fail in every release.
+# Options that request three ranks where there are two slots. Every release rejects them.
 REFUSED = (
     "-np 3", "-c 3", "--np 3 --allow-run-as-root --tag-output", "-n 3 --bind-to core",
     "-np 3 --bind-to none --map-by slot", "-np 3 --map-by node", "-np 3 --map-by core", "-np 3 --map-by socket",
     "-np 3 --map-by numa", "-np 3 --report-bindings --display-map -x PATH", "-np 3 --mca btl self,tcp --mca pml ob1",
     "-np 3 --mca plm_rsh_args -p2222",
 )  # fmt: skip
-# Options with which at least one release starts three ranks with two slots. RANKS stands for the path of a rank file.
+# Options with which at least one release starts three ranks on two slots. RANKS stands for the path of a rank file.
 OPEN = (
     "-np 3 --rankfile RANKS", "-np 3 --oversubscribe", "-np 3 --map-by :OVERSUBSCRIBE",
     "-np 3 --mca rmaps_base_oversubscribe 1", "-np 3 --use-hwthread-cpus", "-np 3 -N 3", "-np 3 --host localhost:8",
@@ -115,7 +115,7 @@ def test_rejected_command_line_fails_in_every_release(release: str, options: lis
 
 
 @pytest.mark.parametrize("text", ["two", "2x", "2.0", "+2"])
-def test_number_that_only_some_releases_accept_is_a_warning(text: str, files: Path) -> None:
+def test_number_that_only_some_releases_accept_causes_a_warning(text: str, files: Path) -> None:
     assert advisories("-np", text) == [True]
     assert [runs(release, ["-np", text], files, OURS) for release in RELEASES] == [False, True]
 

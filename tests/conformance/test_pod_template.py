@@ -107,7 +107,7 @@ async def prepare(api: Client) -> Schema:
     core = f"/api/v1/namespaces/{NAMESPACE}"
     await api.send("POST", "/api/v1/namespaces", NOTHING[1])
     specs = [template["spec"] for _, _, template in templates()]
-    # Objects that pods name must exist: otherwise the API server rejects the pod with 403 before validation.
+    # The objects to which a pod refers must exist. Otherwise the API server rejects the pod with 403 before validation.
     for fields, path, more in (
         (("serviceAccountName", "serviceAccount"), f"{core}/serviceaccounts", {}),
         (("priorityClassName",), "/apis/scheduling.k8s.io/v1/priorityclasses", {"value": 1000}),
@@ -140,7 +140,7 @@ class Comparison:
         shown = f"{mutant.place}: {mutant.change}\n  {message[:400]}\n  {ours}"
         if status == 201:
             violations = [violation for rule in ("schema", "pod-template") for violation in ours.get(rule, ())]
-            # A violation `never start` is right: the API server accepts the pod, but the kubelet does not start it.
+            # The words "never start" are right: the API server accepts the pod, but the kubelet does not start it.
             if any("never start" not in violation.message for violation in violations):
                 self.wrong.append(shown)
         elif status in {400, 422}:

@@ -142,7 +142,7 @@ async def compare(world: World, *, pods: int, seed: int) -> Comparison:
 
 
 async def test_verdicts_on_pods_and_claims_match_the_api_server(world: World) -> None:
-    """The quota and the amounts or missing resources match too, and a quota of each scope has rejected an object."""
+    """The quota and its amounts or missing resources match too. A quota of each scope rejects an object."""
     comparison = await compare(world, pods=PODS, seed=1)
     print(comparison.counts, comparison.scopes)  # noqa: T201
     comparison.check()

@@ -39,7 +39,7 @@ def ensure_built(recipe: Recipe = CONTROL_PLANE, *, force: bool = False, progres
     progress = progress or Progress()
     folder = cache_root() / cache_key(recipe)
     if folder.is_dir() and not force:
-        folder.touch()  # for remove_unused
+        folder.touch()  # so that remove_unused keeps it
         return folder
     with build_lock(progress):
         if folder.is_dir() and not force:
@@ -62,7 +62,7 @@ def ensure_built(recipe: Recipe = CONTROL_PLANE, *, force: bool = False, progres
 
 @contextmanager
 def build_lock(progress: Progress) -> Iterator[None]:
-    """Hold the lock for all builds. The kernel releases the lock when this process exits for any reason."""
+    """Hold the lock that all builds share. The kernel releases the lock when this process exits for any reason."""
     cache_root().mkdir(parents=True, exist_ok=True)
     with (cache_root() / "lock").open("a+") as file:
         try:

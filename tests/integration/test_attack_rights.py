@@ -59,7 +59,7 @@ def create(cluster: Cluster, job: Mapping[str, Any], user: str, *flags: str) -> 
 
 
 def two_violations(namespace: str) -> dict[str, Any]:
-    """A job that violates worker-count and the custom rule, and requests exemptions from both."""
+    """A job that violates `worker-count` and the custom rule, and requests exemptions from both."""
     wish = {
         "training.openshift.io/exempt": "worker-count,custom/no-rice",
         "training.openshift.io/exempt-reason": "one-off",
@@ -84,15 +84,15 @@ def two_violations(namespace: str) -> dict[str, Any]:
     ids=[
         "every verb on jobs",
         "every verb in the group of jobs",
-        "the verb exempt on jobs",
+        "the verb `exempt` on jobs",
         "one rule",
         "one custom rule",
-        "custom as the name of a rule",
+        "`custom` as the name of a rule",
         "all rules",
         "everything",
     ],
 )
-def test_only_permission_on_the_rule_exempts_from_it(
+def test_exemption_needs_the_permission_on_the_rule(
     cluster: Cluster, namespace: str, granted: list[Mapping[str, list[str]]], refused: set[str]
 ) -> None:
     grant(cluster, namespace, "eve", *granted)

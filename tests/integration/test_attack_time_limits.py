@@ -133,7 +133,7 @@ def test_workers_have_a_time_limit_if_the_api_server_rejects_the_launcher(
 
 
 @pytest.mark.parametrize("keeps", ["None", "Running"])
-def test_workers_keep_their_time_limit_after_updates_and_deletion(
+def test_workers_keep_their_time_limit_after_updates_and_deletion_of_the_job(
     operator_cluster: Cluster, namespace: str, keeps: str
 ) -> None:
     job = Job(operator_cluster, namespace, runPolicy={"activeDeadlineSeconds": 600, "cleanPodPolicy": keeps})

@@ -99,7 +99,9 @@ def test_job_being_deleted_allows_only_removal_of_finalizers(cluster: Cluster, n
 
 
 @pytest.mark.parametrize("claim", list(CLAIMS))
-def test_new_job_that_claims_a_controller_is_reviewed_and_limited(cluster: Cluster, namespace: str, claim: str) -> None:
+def test_new_job_that_claims_a_controller_is_reviewed_and_gets_a_time_limit(
+    cluster: Cluster, namespace: str, claim: str
+) -> None:
     bad = pi(namespace, "claims", **CLAIMS[claim])
     worker(bad)["replicas"] = 500
     assert "at most 100 allowed" in cluster.attempt("create", stdin=bad)

@@ -54,7 +54,7 @@ def scale(cluster: Cluster, namespace: str, name: str, workers: int) -> None:
 
 
 def metric(replica: Replica, namespace: str, rule: str = "worker-count", action: str = "deny") -> float:
-    """The number of jobs in the namespace that violate the rule, by the metric."""
+    """The value of the metric that counts the jobs of a namespace that violate a rule."""
     wanted = f'mpijob_webhook_audit_violations{{action="{action}",namespace="{namespace}",rule="{rule}"}} '
     lines = [line for line in replica.ops("/metrics/jobs").splitlines() if line.startswith(wanted)]
     return float(lines[0].removeprefix(wanted)) if lines else 0

@@ -28,7 +28,7 @@ from webhook.installation import registration
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
-# A new leaf certificate every four seconds, and a new CA every quarter of a minute.
+# Certificates are replaced after two thirds of their lifetime: leaf certificates every 4 seconds, CAs every 16 seconds.
 QUICK = ("--leaf-lifetime", "6s", "--ca-grace", "1s", "--ca-lifetime", "24s")
 # A leaf certificate that expires within seconds, and a CA that lasts an hour.
 LASTING = ("--leaf-lifetime", "6s", "--ca-grace", "1s", "--ca-lifetime", "1h")

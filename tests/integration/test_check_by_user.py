@@ -214,7 +214,7 @@ def test_page_and_check_give_the_same_verdicts(world: World, verdicts: dict[Path
     assert differ == []
 
 
-def test_page_shows_user_without_read_rights_what_was_not_judged(world: World) -> None:
+def test_page_shows_what_was_not_judged_to_a_user_without_read_rights(world: World) -> None:
     nobody = world.cluster.kubeconfig_for("eve")
     world.cluster.kubectl("create", "rolebinding", "eve", "--clusterrole=edit", "--user=eve", "-n", TEAM)
     job = jobs()["ten-workers"]
@@ -228,7 +228,9 @@ def test_page_shows_user_without_read_rights_what_was_not_judged(world: World) -
     assert judged["namespace"] == TEAM
     (denied,) = [each["what"] for each in judged["notJudged"] if each["why"] == "no permission to read them"]
     assert {"nodes", "policies"} <= {*denied}
-    assert "worker-count" not in {cause["rule"] for cause in judged["causes"]}, "an unknown policy rejects no job"
+    assert "worker-count" not in {cause["rule"] for cause in judged["causes"]}, (
+        "a policy that could not be read rejects no job"
+    )
 
 
 def test_exemption_applies_to_the_user_of_the_kubeconfig(world: World) -> None:
@@ -254,7 +256,7 @@ def test_right_to_exempt_a_job_is_queried(world: World) -> None:
         world.cluster.kubectl("delete", "rolebinding", "ann-granted", "-n", TEAM)
 
 
-def test_component_grants_read_access_to_the_objects_that_rules_read(world: World) -> None:
+def test_component_grants_read_access_to_the_objects_that_webhook_rules_need(world: World) -> None:
     """Users cannot read quota reservations, because reservations contain the names of other users' jobs."""
     documents = list(yaml.load_all(COMPONENT.read_text()))
     rules = [rule for each in documents if "rules" in each for rule in each["rules"]]

@@ -1,6 +1,4 @@
-"""docs/clients.md shows how each client reports a rejection, a warning and an injection. The tests use a real API
-server.
-"""
+"""Compares docs/clients.md with the real output of clients for a rejection, a warning and an injection."""
 
 import json
 import warnings

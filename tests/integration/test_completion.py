@@ -20,7 +20,7 @@ LINES = [
     ("mpijob-webhook explain worker-c", "mpijob-webhook explain worker-count "),
     ("mpijob-webhook check tr", "mpijob-webhook check train.yaml "),
 ]
-# The setup from the command's help, and a key that writes the completed line to a file for the test.
+# The setup from the command's help, and a key binding that writes the completed line to the file `told`.
 ZSHRC = """
 autoload -Uz compinit && compinit -u
 source <(mpijob-webhook completion zsh)

@@ -1,4 +1,4 @@
-"""Adds a rule exactly as `docs/development.md` describes it."""
+"""Adds a rule by the steps in `docs/development.md`."""
 
 import os
 import re

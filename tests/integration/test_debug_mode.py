@@ -39,7 +39,7 @@ def test_launcher_pod_of_a_failed_job_stays_only_in_debug_mode(
             )
             warnings = cluster.kubectl("create", "-f", "-", stdin=job).stderr
             assert (f"; {LOSES_LOG}\n" in warnings) == (name == "plain")
-    for name, phase in (("debugged", "Failed"), ("plain", "Running")):  # OnFailure starts the container again
+    for name, phase in (("debugged", "Failed"), ("plain", "Running")):  # OnFailure restarts the container of `plain`
         (pod,) = cluster.wait_for(f"the launcher of {name}", lambda name=name: launchers(cluster, namespace, name))
         assert report(cluster, namespace, pod, phase, ready=False, restarts=1)
         failed = lambda name=name: has_condition(cluster.get("mpijob", name, "-n", namespace), "Failed") or None  # noqa: E731

@@ -108,7 +108,8 @@ def patch(path: str, value: Any) -> str:
 
 IN = ("-n", SPACE)
 # One broken object of each kind that `doctor` reads. The unit tests cover all findings.
-# The object to break, the patch (None deletes the object), and the finding: id, part of its text, part of its fix.
+# Each case has the object to break, the patch (None deletes the object), and the id, a part of the text and a part of
+# the fix of the expected finding.
 BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
     "a foreign CA": (
         (VALIDATING, NAME),

@@ -20,7 +20,7 @@ ARGO, FLUX = "argocd-controller", "kustomize-controller"
 
 
 def job(namespace: str = "default") -> dict[str, Any]:
-    """A job with entries in lists that injections add to: the launcher's env and the workers' volumes."""
+    """A job with its own `env` and `volumes`. Injections add entries to the same lists."""
     manifest: dict[str, Any] = next(yaml.safe_load_all((MANIFESTS / "examples" / "horovod-gpu.yaml").read_text()))
     manifest["metadata"] = {"name": "training", "namespace": namespace, "labels": {"team": "vision"}}
     launcher, worker = (

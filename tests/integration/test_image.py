@@ -23,7 +23,7 @@ from webhook import __version__
 
 DOCKERFILE = ROOT / "Dockerfile"
 LOCK = ROOT / "requirements" / "run.txt"
-# The build installs the packages twice, and Debian once per machine.
+# Slow, because the build installs the packages twice, and Debian once per machine.
 pytestmark = [rare, pytest.mark.timeout(900)]
 
 

@@ -62,8 +62,8 @@ def test_job_without_a_queue_is_queued_admitted_and_run(cluster: Cluster, manage
     assert has_condition(done, "Admitted")
 
 
-def test_volcano_queue_is_used_as_a_kueue_queue_without_volcano(cluster: Cluster, managed: str) -> None:
-    """Without this service, Kueue starts a job with a queue of Volcano at once, and no quota counts it."""
+def test_volcano_queue_is_used_as_a_kueue_queue_if_volcano_is_not_installed(cluster: Cluster, managed: str) -> None:
+    """Without this service, Kueue starts a job that names a Volcano queue at once, and no quota counts the job."""
     add_queue(cluster, managed, "other", cpu=8)
     settle(cluster, managed, "other")
     named = changed({"spec.runPolicy.schedulingPolicy": {"queue": "other"}}, pi(managed, "named"))
@@ -191,7 +191,7 @@ def test_file_with_a_different_queue_moves_a_waiting_job(cluster: Cluster, manag
     cluster.wait_for("the workload", job.workload)
     warnings = replace(cluster, manifest, "nowhere")
     assert "stays in queue training: LocalQueue nowhere doesn't exist. Use second or training." in warnings
-    assert replace(cluster, manifest, None) == "", "without a request the job stays in its queue"
+    assert replace(cluster, manifest, None) == "", "without the annotation the job stays in its queue"
     assert (job.queue, job.suspended) == ("training", True)
 
     assert "Warning: injected: kueue-queue second" in replace(cluster, manifest, "second")
@@ -225,7 +225,7 @@ def test_file_with_a_different_queue_does_not_move_a_running_job(cluster: Cluste
     assert (job.queue, job.suspended) == ("training", False)
     assert {pod["metadata"]["uid"] for pod in job.pods()} == pods
 
-    # Kueue rejects such a change.
+    # Kueue does not let a user move a running job.
     label = cluster.kubectl("label", "mpijob", job.name, "-n", managed, "--overwrite", f"{QUEUE_LABEL}=x", check=False)
     assert "field is immutable" in label.stderr
 
@@ -255,7 +255,7 @@ def strip(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_order_of_the_hooks_makes_no_difference(cluster: Cluster, managed: str, order: str) -> None:
-    """Kueue changes the template of a job whose launcher is a worker, so the service's hook is called again."""
+    """Kueue changes the template of a job with `runLauncherAsWorker`, so the service's hook is called again."""
     manifest = changed({"spec.runLauncherAsWorker": True}, pi(managed, f"in-{order[:7]}"))
     job, warnings = create(cluster, manifest)
     assert warnings.count("kueue-queue training") == 1

@@ -1,4 +1,4 @@
-"""Older versions while the service is down, after their removal from the CRD, and for jobs that are stored in v1."""
+"""Older versions: while the service is down, after their removal from the CRD, and with jobs stored in v1."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,7 @@
-"""A CRD with older versions calls the service for conversions. The service writes its CA into the CRD's caBundle."""
+"""If the CRD has older versions, the API server calls the service to convert jobs.
+
+The service writes its CA into the caBundle of the CRD.
+"""
 
 import base64
 from contextlib import ExitStack

@@ -89,7 +89,7 @@ def allow(cluster: Cluster, binding: dict[str, Any], project: str) -> None:
     cluster.wait_for("the permission to be seen", lambda: not tried(cluster, project, example("openmpi-pi"))[1] or None)
 
 
-def test_job_that_no_scc_accepts_is_rejected_until_one_is_allowed(of_openshift: Cluster, project: str) -> None:
+def test_job_is_rejected_until_it_may_use_an_scc_that_accepts_it(of_openshift: Cluster, project: str) -> None:
     told = tried(of_openshift, project, example("openmpi-pi"))[1]
     assert 'SCC "restricted-v2" rejects 1000: must be in the ranges: [1000680000, 1000689999]' in told
     assert f"oc adm policy add-scc-to-user nonroot-v2 -z default -n {project}" in told
@@ -97,7 +97,7 @@ def test_job_that_no_scc_accepts_is_rejected_until_one_is_allowed(of_openshift: 
     allow(of_openshift, bound("nonroot-v2", account, project), project)
 
 
-def test_examples_are_admitted_unchanged_and_their_pods_are_created(of_openshift: Cluster, project: str) -> None:
+def test_examples_are_admitted_and_the_pods_of_an_example_are_created(of_openshift: Cluster, project: str) -> None:
     allow(of_openshift, bound("restricted-v3", EVERYONE, project), project)
     for path in EXAMPLES.rglob("*.yaml"):
         if not path.stem.startswith("bad-"):
@@ -117,7 +117,7 @@ def test_examples_are_admitted_unchanged_and_their_pods_are_created(of_openshift
     assert of_openshift.wait_for("a worker", worker)["spec"]["hostUsers"] is False
 
 
-def test_init_writes_the_ssh_path_of_the_image_user(of_openshift: Cluster, project: str) -> None:
+def test_command_init_writes_the_ssh_path_of_the_image_user(of_openshift: Cluster, project: str) -> None:
     cluster = ["--kubeconfig", str(of_openshift.kubeconfig), "-n", project]
     arguments = ["init", "--framework", "pytorch", "--image", "registry.example.com/ml/train:1.4", *cluster]
     done = CliRunner().invoke(main, [*arguments, "--", "train.py"], catch_exceptions=False)

@@ -57,9 +57,9 @@ def policies(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def team(cluster: Cluster) -> Iterator[str]:
-    """A namespace with the label `tier: base`. Its jobs need two pages of a list. Five jobs have nine workers."""
+    """A namespace with the label `tier: base`. A list of its jobs has two pages. Five jobs have nine workers."""
     name = cluster.create_namespace("team", labels={"tier": "base"})
-    # An operator of other tests ignores jobs with this field.
+    # Another test may run an operator in this cluster. The operator ignores jobs with this field.
     elsewhere = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
     jobs = [
         changed({**elsewhere, "metadata": {"name": f"job-{number:03}"}, "Worker.replicas": 9 if number < 5 else 4})

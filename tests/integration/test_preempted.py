@@ -1,4 +1,4 @@
-"""The API server rejects some jobs before it calls the validating hook. The mutating hook warns about their errors."""
+"""The API server rejects some jobs before it calls the validating hook. The mutating hook warns about such jobs."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def rejection(cluster: Cluster, job: dict[str, Any]) -> str:
     done = cluster.kubectl("create", "-f", "-", stdin=job, check=False)
     assert done.returncode == 1
     assert "injected: " in done.stderr
-    assert "mpijob.training.openshift.io" not in done.stderr, "the validating hook was called"
+    assert "mpijob.training.openshift.io" not in done.stderr, "the validating hook must not be called"
     return done.stderr
 
 

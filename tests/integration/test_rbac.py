@@ -113,7 +113,7 @@ def test_every_cache_is_in_sync(installed: Installed) -> None:
     with suppress(TimeoutError):
         installed.cluster.wait_for("the caches", lambda: not missing_caches() or None)
     assert missing_caches() == []
-    # The API server returns this error for a moment after a CRD is created.
+    # The API server returns "storage is (re)initializing" for a moment after a CRD is created.
     failed = [line["reason"] for line in installed.log("watch failed")]
     assert [reason for reason in failed if not reason.endswith("storage is (re)initializing")] == []
 
@@ -313,7 +313,7 @@ def test_call_with_the_service_account_is_forbidden(cluster: Cluster, account: P
     ],
 )
 def test_service_account_lacks_permission(cluster: Cluster, account: Path, query: str) -> None:
-    """These calls would need an object or a stream, so the test queries the authorizer."""
+    """The test queries the authorizer, because a real call would need an object or a stream."""
     for where in (("-n", OURS), ("-n", TEAM), ("-A",)):
         done = cluster.kubectl("auth", "can-i", *query.split(), *where, check=False, kubeconfig=account)
         assert done.stdout.strip() == "no", (query, where)

@@ -1,4 +1,4 @@
-"""The operator's pods get RDMA devices and networks, and run on nodes with these devices."""
+"""Pods that the operator creates get RDMA devices and networks, and run on nodes with these devices."""
 
 from typing import Any
 

@@ -192,7 +192,7 @@ def test_ranks_start_on_both_workers_with_the_exported_environment(
     )
 
 
-def test_open_mpi_5_without_injection_mpi_env_stays_on_the_launcher(start: Start) -> None:
+def test_ranks_of_open_mpi_5_stay_on_the_launcher_without_the_injection_mpi_env(start: Start) -> None:
     found = ranks(start("without-5"))
     assert [one["host"] for one in found] == ["without-5-launcher"] * 2
 
@@ -203,7 +203,7 @@ def test_options_of_ssh_reach_open_mpi(start: Start, name: str) -> None:
     assert [one["host"] for one in found] == [f"{name}-worker-0", f"{name}-worker-1"]
 
 
-def test_options_of_ssh_do_not_reach_open_mpi_5_without_injection_mpi_env(start: Start) -> None:
+def test_options_of_ssh_do_not_reach_open_mpi_5_without_the_injection_mpi_env(start: Start) -> None:
     done = start("without-port-5")
     assert done.returncode != 0
     assert "port 22: Connection refused" in done.stderr

@@ -42,7 +42,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster with an object of each kind. No controllers run, so nothing changes."""
+    """A cluster with an object of each watched kind. No controllers run, so nothing changes."""
     log_dir = tmp_path_factory.mktemp("snapshot-cluster-logs")
     with Cluster(controller_manager=False, log_dir=log_dir) as started:
         inventory.install(started)

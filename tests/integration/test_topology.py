@@ -137,7 +137,8 @@ class TestKueue:
     def queue(self, cluster: Cluster, namespace: str, request: pytest.FixtureRequest) -> str:
         """The name of a LocalQueue whose GPU flavor has a topology.
 
-        With the parameter "gpus", the quota covers only GPUs. With "mixed", the queue also has a flavor for CPUs.
+        With the parameter "gpus", the quota covers only GPUs, otherwise also CPUs. With "mixed", CPUs have a separate
+        flavor without a topology.
         """
         quotas = {f"{namespace}-tas": {GPU: 2000} if request.param == "gpus" else {"cpu": 1000, GPU: 2000}}
         flavors = [kueue_objects.flavor(f"{namespace}-tas", {"nvidia.com/gpu.present": "true"})]

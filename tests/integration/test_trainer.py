@@ -322,7 +322,7 @@ def test_trainer_sdk_prints_the_documented_rejection_and_no_warnings(operator_cl
     assert "two pods" not in output
 
 
-def test_service_can_read_all_kinds_with_the_permissions_of_the_component(operator_cluster, checked):
+def test_service_can_read_all_kinds_with_the_permissions_of_the_component_trainer(operator_cluster, checked):
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{UNCHECKED}"]
     account = operator_cluster.kubeconfig_for(f"system:serviceaccount:{UNCHECKED}:mpijob-webhook", groups)
     operator_cluster.kubectl("apply", "-f", RIGHTS)

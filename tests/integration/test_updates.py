@@ -15,7 +15,7 @@ PI = assets().upstream_examples["pi"]
 
 
 class Job:
-    """A job called pi that does not end."""
+    """A job named `pi`, which does not end."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self.cluster = cluster

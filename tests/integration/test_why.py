@@ -110,7 +110,7 @@ def test_user_with_the_role_view_sees_the_same_diagnosis(world: World) -> None:
 
 @rare
 def test_first_line_has_the_cause(world: World) -> None:
-    """The documentation has a table of these lines. This test is the last, because it stops the operator."""
+    """The documentation has a table of these lines. This test must run last, because it stops the operator."""
     lines = world.first_lines()
     wrong = {case.name: line for case, line in lines.items() if not re.search(case.says, line)}
     assert wrong == {}

@@ -59,7 +59,7 @@ def _apply(document: Json, finding: Finding, *, creates_fields: bool) -> bool:
 
 
 def _order(finding: Finding) -> tuple[int, int]:
-    """The sort key of a fix. Renames by the schema, and moves, are first: other messages name the new paths."""
+    """The sort key of a fix. Renames by the rule `schema` and moves come first: other messages name the new paths."""
     fix, depth = finding.violation.fix, len(finding.violation.path)
     phase = {"Move": 1, "Request": 3, "Rename": 4, "Remove": 4}.get(fix.split()[0], 2)
     phase = 0 if finding.rule == SCHEMA and fix.startswith("Rename") else phase

@@ -1,4 +1,4 @@
-"""Short forms of objects for dynamic resource allocation."""
+"""Functions that build objects for dynamic resource allocation."""
 
 from typing import Any
 

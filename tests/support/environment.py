@@ -21,7 +21,7 @@ def this(progress: Progress, *more: Path) -> Path:
 
 
 def apart(progress: Progress, *locks: Path) -> Path:
-    """An interpreter of this Python version with only the packages of these lock files, in the cache of builds."""
+    """An interpreter of this Python version with only the packages of these lock files. It is in the build cache."""
     base = Path(sys.base_prefix) / "bin" / "python3"
     version = platform.python_version()
     digest = hashlib.sha256(f"{base.resolve()} {version}\n".encode() + b"".join(lock.read_bytes() for lock in locks))

@@ -94,7 +94,7 @@ def base_archive() -> Path:
 def _with_libraries(program: Path) -> str:
     """A shell command that mounts the libraries of an unpacked program.
 
-    LD_LIBRARY_PATH is not enough, because buildah restarts itself without it.
+    LD_LIBRARY_PATH is not enough, because buildah restarts itself without this variable.
     """
     unpacked = debian.unpacked(program)
     layers = f"lowerdir={unpacked}{LIBRARIES}:{LIBRARIES}"

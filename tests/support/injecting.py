@@ -74,7 +74,7 @@ def mutate(
 
 
 def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> Decision:
-    """Mutate a job, which is a JSON value, and check that the decision has all properties of injections."""
+    """Mutate a job, which is a JSON value, and check the properties that the decision must have for every job."""
     decision = mutate(job, policy, view=view)
     keep(job, decision, lambda other: mutate(other, policy, view=view))
     if decision.patch and at(job, "metadata").get("deletionTimestamp") is None and has_valid_pods(job):

@@ -21,9 +21,9 @@ from webhook.controllers.reconciler import Reconciler
 
 
 class KeptObjects:
-    """Objects by path. Watches get every change at once. If `late` is set, watches get the changes at `catch_up`.
+    """Objects by path. Watches get every change at once or, if `late` is set, when `catch_up` is called.
 
-    The function `before` is called with method and path before each call. It may change objects or raise an error.
+    The function `before` is called with method and path before each request. It may change objects or raise an error.
     """
 
     def __init__(self) -> None:

@@ -39,7 +39,7 @@ class Response:
 
 
 class Connection:
-    """A TLS connection that checks the service's certificate like the API server."""
+    """A TLS connection that checks the service's certificate as the API server does."""
 
     def __init__(self, url: str, ca_pem: bytes) -> None:
         address = urlsplit(url)

@@ -11,6 +11,6 @@ def namespace(name: str, **labels: str) -> dict[str, Any]:
 
 
 def labelled(name: str = "team-a", **modes: str) -> Snapshot:
-    """A cluster with only the namespace `name`. `enforce_version="v1.30"` sets its label `enforce-version`."""
+    """A cluster with only the namespace `name`. `enforce_version="v1.30"` sets the label `enforce-version`."""
     labels = {PREFIX + mode.replace("_", "-"): value for mode, value in modes.items()}
     return Snapshot([namespace(name, **labels)])

@@ -1,6 +1,6 @@
-"""Jobs in versions before v2beta1 that set every field of the Go types of these versions.
+"""Jobs that set every field of an API version before v2beta1.
 
-`FIELDS` is copied from these Go types. v1: training-operator v1.9.3
+`FIELDS` is copied from the Go types of these versions. v1: training-operator v1.9.3
 `pkg/apis/kubeflow.org/v1/{mpi_types,common_types}.go`, which has more fields than mpi-operator's v1. Older versions:
 mpi-operator v0.3.0 `pkg/apis/kubeflow/{v1alpha2,v1alpha1}/types.go`. tests/conformance/test_older_types.py compares
 `FIELDS` with the Go types. The fields of a pod template are from the schema of MPIJobs.

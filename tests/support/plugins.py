@@ -35,7 +35,7 @@ SAYS_NO = 'yield Violation("spec", f"I say {settings.word}", fix="Give up.")'
 
 
 def install(folder: Path, name: str, modules: Mapping[str, str], points: Mapping[str, Mapping[str, str]]) -> None:
-    """Write a package with these modules. `points` has entry points: {name: value} by the last word of their group."""
+    """Write a package with these modules. `points` maps the last word of a group to its entry points, {name: value}."""
     for module, text in modules.items():
         (folder / f"{module}.py").write_text(text)
     info = folder / f"{name.replace('-', '_')}-1.0.dist-info"

@@ -167,7 +167,7 @@ def assert_no_new_duplicates(before: Any, after: Any) -> None:
 
 
 def has_valid_pods(job: Any) -> bool:
-    """Whether each replica has a template, and container names are different. The API server rejects other jobs."""
+    """Whether each replica has a template, and no list has two containers with one name. Other jobs are rejected."""
     replicas = at(job, "spec", "mpiReplicaSpecs")
     if not all(at(replicas, name).get("template") for name in replicas):
         return False

@@ -10,7 +10,7 @@ from tests.support.debian import program
 
 
 def run(*arguments: str | Path, text: str | None = None) -> str:
-    """The output of promtool with `text` as standard input. Raises AssertionError with the output if it fails."""
+    """The output of promtool with `text` as standard input. Raises AssertionError with the output if promtool fails."""
     promtool = program("promtool", package="prometheus")
     done = subprocess.run([promtool, *arguments], input=text, capture_output=True, text=True, timeout=170, check=False)
     output = done.stdout + done.stderr

@@ -53,7 +53,7 @@ class Weather:
 
 @dataclass
 class Cluster:
-    """The API server, the operator and users. A worker needs one GPU, and the quota has `gpus`."""
+    """The API server, the operator and users. A worker needs one GPU, and the quota allows `gpus` GPUs."""
 
     random: Random
     gpus: int

@@ -1,6 +1,6 @@
-"""Changes to worker pods. Each has the violation of the rule `pod-template`, and the API server's verdict on the pod.
+"""Changes to worker pods, with the violation of the rule `pod-template`, if any, and the API server's verdict.
 
-Unit tests and tests with the real API server share this table. It also has similar cases without a violation.
+Unit tests and tests with the real API server share this table.
 """
 
 from collections.abc import Mapping

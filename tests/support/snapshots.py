@@ -1,4 +1,4 @@
-"""The head of a snapshot: which kinds of objects are completely known, and which are not installed."""
+"""The head of a snapshot. It lists the kinds of objects that are completely known, and the kinds not installed."""
 
 from collections.abc import Iterable
 from typing import Any

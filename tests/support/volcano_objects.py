@@ -1,4 +1,4 @@
-"""Short forms of Volcano's Queues for tests."""
+"""Functions that build Volcano's Queues, and namespaces that name a Queue."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -70,7 +70,8 @@ def test_action_is_valid_for_github() -> None:
 
 
 def test_packages_of_the_action_are_locked() -> None:
-    """Without build isolation, pip uses the locked build tools. With it, pip would download any version of them.
+    """Without build isolation, pip uses the locked build tools. With isolation, pip would download
+    other versions.
 
     `--only-binary` is necessary because the lock files also have hashes of source distributions.
     """

@@ -54,7 +54,7 @@ def run(text: str) -> list[tuple[str, int]]:
     return [(ended, int(milliseconds)) for ended, _, milliseconds in lines]
 
 
-def test_process_that_does_not_call_arm_has_no_limit() -> None:
+def test_no_limit_applies_in_a_process_that_has_not_armed_it() -> None:
     until = time.thread_time() + limits.MAX_DECISION_SECONDS + 0.1
 
     def work() -> str:

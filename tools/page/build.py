@@ -1,4 +1,4 @@
-"""Builds the playground's page with Node: `python -m tools.page.build FOLDER`. It is cached in the home directory."""
+"""Builds the playground's page with Node, and caches it in the home directory: `python -m tools.page.build FOLDER`."""
 
 import argparse
 import fcntl

@@ -1,4 +1,4 @@
-"""The cluster for the pages: a real API server and operator, simulated GPU nodes, and jobs.
+"""The cluster for the commands in documentation pages: a real API server and operator, simulated GPU nodes, and jobs.
 
 The pages install the manifests of this checkout. The pods of the service are simulated. After a page has applied an
 overlay, the service runs as a process on this machine.

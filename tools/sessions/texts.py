@@ -1,4 +1,4 @@
-"""Runs the commands of pages, and writes the pages and the recorded sessions."""
+"""Runs the commands that documentation pages show, and writes the pages and the recorded sessions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

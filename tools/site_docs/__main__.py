@@ -69,7 +69,7 @@ def main() -> int:
     shutil.rmtree(folder / ".doctrees", ignore_errors=True)
     for page in folder.rglob("*.html"):
         page.write_text(_with_accessibility(page.read_text(encoding="utf-8")), encoding="utf-8")
-    # Sphinx highlights the words of a search in the next page, and has no option against it.
+    # After a search, Sphinx highlights the words in the page that the reader opens. No option of Sphinx turns this off.
     script = folder / "_static" / "sphinx_highlight.js"
     script.write_text(script.read_text("utf-8").replace("ENABLED = true", "ENABLED = false"), "utf-8")
     if playground:

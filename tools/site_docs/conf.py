@@ -18,7 +18,7 @@ smartquotes = False
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 myst_heading_anchors = 6
-# Math would load a script from a different host, and would change dollar signs of shell commands.
+# No extensions: the one for math would load a script from a different host, and change dollar signs of shell commands.
 myst_enable_extensions: list[str] = []
 # Pygments cannot parse recorded sessions and this project's formats.
 suppress_warnings = ["misc.highlighting_failure"]

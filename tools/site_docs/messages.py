@@ -10,7 +10,7 @@ from tests.support.bad_jobs.cases import Cause, cases, causes
 from tests.support.jobs import REMOVE
 from webhook.api import yaml
 
-# If more mistakes cause the same message, the unchanged job already causes it. It is then shown without a mistake.
+# A message that more mistakes cause comes from the unchanged job. Such a message is shown without a mistake.
 MAX_MISTAKES = 3
 MAX_SHOWN_CHARACTERS = 2_000
 SHOWN_CHARACTERS = 40

@@ -1,4 +1,4 @@
-"""Writes a page for each ready-made policy: the section of docs/policies.md, the policy's tests, and the file."""
+"""Writes a page for each ready-made policy: its section of docs/policies.md, its tests, and its file."""
 
 import re
 from collections.abc import Iterator

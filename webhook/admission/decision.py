@@ -21,7 +21,7 @@ QUOTA_RULE = "resource-quota"
 
 
 class Decision(msgspec.Struct):
-    """The reply, the log, the metrics and the command line are made from a decision."""
+    """The reply, the log, the metrics and the output of commands are made from a decision."""
 
     denied: list[Finding] = msgspec.field(default_factory=list)
     """Findings that reject the job."""
@@ -34,7 +34,7 @@ class Decision(msgspec.Struct):
     exempted: list[tuple[Finding, str]] = msgspec.field(default_factory=list)
     """Exempted findings with their reasons."""
     requested: list[str] = msgspec.field(default_factory=list)
-    """The job requests an exemption from these rules. It is unknown whether the requester has the right to it."""
+    """The job requests an exemption from these rules. The requester may lack the permission to exempt jobs."""
     told: dict[str, list[str]] = msgspec.field(default_factory=dict)
     news: list[str] = msgspec.field(default_factory=list)
     """Injections that changed the job in this review."""
@@ -69,7 +69,7 @@ class Decision(msgspec.Struct):
         return ((action, finding) for action, findings in by_action for finding in findings if not finding.cause)
 
     def put_worst_first(self) -> None:
-        """Sort the findings after the last one was added, and cut them to the size of a reply.
+        """Sort the findings, and cut each list to `MAX_FINDINGS_PER_DECISION`. Call it after all findings were added.
 
         `Violation.follows` is the path of another violation. The finding at that path is the cause if it has no
         `follows` and if its action is the same or stronger. Findings with a cause are listed last.

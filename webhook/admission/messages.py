@@ -174,7 +174,7 @@ def _length(text: str) -> int:
 
 
 def _cut(text: str, room: int) -> str:
-    """`text` without its middle, because the most important part of a fault is the end."""
+    """`text` without its middle, if it is too long. The end stays, because it is the most important part of a fault."""
     data = text.encode(errors="replace")
     if len(data) <= room:
         return text
@@ -219,7 +219,10 @@ def told_once(denied: Iterable[Finding]) -> list[Finding]:
 
 
 def without_copies(findings: list[tuple[Finding, Action]], job: MPIJob) -> list[tuple[Finding, Action]]:
-    """`findings` without repetitions: `launcher-wait` copies the launcher's first container into an init container."""
+    """`findings` without those that repeat a finding about the launcher's first container.
+
+    Repetitions are about the init container that `launcher-wait` makes as a copy of that container.
+    """
     init = job.launcher.template.init_containers if findings and job.launcher else ()
     index = next((index for index, container in enumerate(init) if container.name == WAIT_CONTAINER), None)
     if index is None:

@@ -20,7 +20,7 @@ BY_CONTROLLER = "an update by a controller"
 BEING_DELETED = "being deleted"
 OWNED = "owned by a controller"
 COPY = "a copy made by Kueue"
-# Reasons that any user can write into a job.
+# A job has these reasons if it has certain metadata, which any user can write.
 CLAIMED = frozenset({OWNED, COPY})
 UNCHANGED = "no checked field changed"
 _RULES_READ: Final = frozenset(("labels", "annotations"))
@@ -54,7 +54,7 @@ def is_being_deleted(old: MPIJob | None) -> bool:
 
 
 def only_claims(request: review.AdmissionRequest, reason: str, policy: Policy, view: ClusterView) -> bool:
-    """Whether only the job itself states the `reason`. Such a reason is not trusted: any user can write it."""
+    """Whether the `reason` follows only from metadata that any user can write. Such a reason is not trusted."""
     return reason in CLAIMED and not is_by_controller(request, policy, view)
 
 

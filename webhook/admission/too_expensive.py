@@ -54,7 +54,7 @@ def verdict(
     *,
     controllers_change: Callable[[AdmissionRequest], bool] | None = None,
 ) -> Decision:
-    """If the object does not pass, it is reported with the strongest action that the policy's mode allows."""
+    """If the object may not pass unjudged, the finding has the strongest action that the policy's mode allows."""
     if passes_unjudged(request, policy, view, controllers_change=controllers_change):
         return _decision(request, policy, skipped=AS_STORED)
     decision = _decision(request, policy)

@@ -12,7 +12,7 @@ AS_STORED = f"{TOO_LARGE}, and unchanged since it was stored"
 
 
 def finding(document: msgspec.Raw) -> Finding | None:
-    """The finding, regardless of the policy; None if the object can be decoded."""
+    """The finding, regardless of the policy; None if the object is small enough to decode."""
     data = bytes(document)
     if len(data) > limits.MAX_OBJECT_BYTES:
         return _finding(len(data), "bytes", limits.MAX_OBJECT_BYTES)

@@ -1,4 +1,4 @@
-"""Container image references, by the grammar and the Docker Hub defaults that kubelet and container runtimes apply.
+"""Parses image references with the grammar and the Docker Hub defaults that kubelet and container runtimes apply.
 
 https://github.com/distribution/reference/blob/v0.6.0/normalize.go (`ParseNormalizedNamed`), with two differences:
 

@@ -10,7 +10,7 @@ SET_BY_SERVER: Final = (
     "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields",
     "resourceVersion", "selfLink", "uid",
 )  # fmt: skip
-"""The API server clears these fields when an object is created (apiserver `pkg/registry/rest/create.go`)."""
+"""The API server ignores a client's values of these fields in a new object (`pkg/registry/rest/create.go`)."""
 
 
 class OwnerReference(msgspec.Struct, rename="camel", gc=False):

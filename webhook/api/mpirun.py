@@ -62,7 +62,7 @@ ON_EACH_NODE: Final = frozenset(
 """Programs that start a process for each GPU of their node: https://docs.pytorch.org/docs/stable/elastic/run.html"""
 LAUNCHERS: Final = frozenset(("mpirun", "mpiexec", *_OWN_DIALECT))
 OF_SCHEDULERS: Final = frozenset(("aprun", "jsrun", "qsub", "sbatch", "srun"))
-"""Programs of batch systems such as Slurm that start ranks or submit jobs."""
+"""Programs that start ranks or submit jobs in a batch system such as Slurm."""
 
 NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
 """Every call of mpirun or a similar program contains one of these names."""
@@ -87,9 +87,9 @@ _BEFORE: Final = re.compile(
 )
 # The end of a command. A substitution does not end a command, because words may follow it.
 _END: Final = re.compile(r"[ \t]*+(?:\r?\n|;|\)|\|\|?|&&|&(?!>)|\Z)")
-# A file from the image or a volume may start any program. A variable may contain any program.
 # Programs whose arguments may be a script that starts mpirun.
 _READS_FILES: Final = re.compile(r"(?:.*/)?(?:[a-z]*sh|python[\d.]*|perl|ruby|java|make|srun)")
+# A file from the image or a volume may start any program. A variable may contain any program.
 _FILE: Final = re.compile(
     r"(?<![\w/.~-])(?!/(?:bin|dev|proc|sbin|usr/bin|usr/sbin)/)[\w.~-]*+/|\.(?:py|sh)\b|\$"
     r"|\b(?:entrypoint|init|run|start|supervisord)\b"

@@ -1,6 +1,6 @@
 """The syntax of Kubernetes names and labels.
 
-Each `*_problem` returns the fault of a text, or None. A fault is a predicate on one line, such as `contains "T";
+Each `*_problem` returns the fault of a text, or None. A fault is a verb phrase on one line, such as `contains "T";
 allowed are ...`. It quotes at most one character of the text. Sources:
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/util/validation/validation.go
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validate/content/kube.go

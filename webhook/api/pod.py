@@ -23,7 +23,7 @@ class Presence(msgspec.Struct, gc=False):
 
 
 class ResourceRequirements(msgspec.Struct, gc=False):
-    """Quantities as written, by resource name. `claims` name devices (dynamic resource allocation)."""
+    """Quantities as written, by resource name. `claims` refers to devices (dynamic resource allocation)."""
 
     requests: Mapping[str, object] | None = None
     limits: Mapping[str, object] | None = None

@@ -42,7 +42,7 @@ def _started_by(names: str, valued: str | None, following: str) -> str:
 
 _STARTER: Final = rf"(?:[^\s;&|()]*/)?(?:{'|'.join(_started_by(*starter) for starter in _STARTERS)})"
 STARTS: Final = rf"(?:(?:{_STARTER}|[A-Za-z_]\w*=[^\s;&|()]*)[ \t]+)*+"
-"""Programs that start another program, with their options, and assignments before a command."""
+"""Matches what may precede a command: assignments, and programs that start another program, with their options."""
 _STARTS: Final = re.compile(STARTS)
 _NAMES_OF_STARTERS: Final = frozenset(re.findall(r"[a-z][a-z-]+", " ".join(names for names, _, _ in _STARTERS)))
 _BLANKS: Final = re.compile(r"\s")

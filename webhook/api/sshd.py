@@ -8,7 +8,7 @@ from webhook.api import mca, operator_env, shell
 from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod import Container
 
-# The default port, and the port of images built from upstream's base image (mpi-operator `build/base/Dockerfile`).
+# The default port of sshd, and the port in upstream's base image (mpi-operator `build/base/Dockerfile`).
 USUAL: Final = frozenset((22, 2222))
 NAMES: Final = frozenset(("ssh", "sshd"))
 WAIT_CONTAINER: Final = "wait-for-workers"

@@ -36,7 +36,7 @@ _NO_NUMBER: Final = re.compile(r"\.(?:nan|NaN|NAN)|[-+]?\.(?:inf|Inf|INF)")
 _NUMERIC: Final = re.compile("|".join(pattern.pattern for pattern in (_INTEGER, _FLOAT, _NO_NUMBER)))
 # Line ends in YAML 1.1 that JSON does not have.
 _BREAKS: Final = re.compile("[\\r\x85\u2028\u2029]")
-# A character above U+FFFF as two escapes, the form of JSON. YAML has one escape for the character.
+# A character above U+FFFF, written in JSON as two escapes. YAML needs one escape for it.
 _JSON_PAIR: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _TAG: Final = "tag:yaml.org,2002:"
 _TYPES: Final[dict[str, type | tuple[type, ...]]] = {

@@ -37,8 +37,8 @@ class Trial(msgspec.Struct):
 def try_expressions(trial: Trial, seconds: float | None = None) -> list[Outcome]:
     """The outcome of each expression for a usual job. The outcome is a fault if the largest job takes too long.
 
-    If the trial's process dies at an expression, this expression has the last outcome. Raises TrialFailed, and
-    TimeoutError after `seconds`.
+    If the trial's process dies at an expression, the list ends with the fault of this expression. Raises
+    TrialFailed, and TimeoutError after `seconds`.
     """
     if not installed():
         return [Outcome(fault=NOT_INSTALLED, written_wrong=True)] * len(trial.sources)

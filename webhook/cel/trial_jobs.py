@@ -120,7 +120,8 @@ _JOB: Final[dict[str, Any]] = {
         },
     },
 }
-# A pattern may match from every character of the long runs, and a text may be split at the many separators.
+# This text is expensive for an expression that searches for a pattern or splits the text: it has long runs of one
+# character, and many separators.
 _TEXT: Final = ("a" * (MAX_JOB_BYTES // 4) + "1" * (MAX_JOB_BYTES // 4) + "/a.1-b,:" * MAX_JOB_BYTES)[:MAX_JOB_BYTES]
 _MAPPING: Final = {_TEXT: "a", "example.com/0": _TEXT} | {f"example.com/{n}": "a" for n in range(1, MAX_JOB_VALUES)}
 _TEXTS_OF_POD: Final = ("schedulerName", "serviceAccountName", "priorityClassName", "runtimeClassName", "hostname")

@@ -79,7 +79,7 @@ def in_form(form: str, results: Sequence[Checked], name: str, rules: Mapping[str
 
 
 def junit(results: Iterable[Checked], name: str) -> str:
-    """A testsuite for each file, with a testcase for each result. JUnit has no warnings: they are written as output."""
+    """A testsuite for each file, with a testcase for each result. Warnings are output, because JUnit has none."""
     from xml.etree import ElementTree as ET
 
     everything = list(results)

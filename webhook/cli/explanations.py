@@ -51,7 +51,7 @@ class Explanation:
 
     @property
     def policy(self) -> str:
-        """A policy with every setting at its default; empty without settings."""
+        """A policy with every setting at its default; empty if there are no settings."""
         if self.defaults is None:
             return ""
         section = {self.id: dict(self.defaults)}

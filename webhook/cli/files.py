@@ -87,8 +87,7 @@ def load(
     """The objects in files, and an error for each file that cannot be used.
 
     An argument is a file, `-` for standard input, a pattern, or a directory. The items of a list are returned in place
-    of the list. With `only`, files that contain none of these words, and documents that are not Kubernetes objects, are
-    skipped.
+    of the list. `only` skips files that contain none of these words, and documents that are not Kubernetes objects.
     """
     manifests: list[Manifest] = []
     errors: list[ManifestError] = []

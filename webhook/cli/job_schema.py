@@ -46,7 +46,7 @@ class SchemaVerdict:
     def __init__(self, document: Mapping[str, Any], schema: CrdSchema, source: Manifest | None = None) -> None:
         self.violations: list[Violation] = []
         self.unconvertible: list[str] = []
-        """Paths of values of a wrong type that cannot be converted. The rules do not see them."""
+        """Paths of values of a wrong type that cannot be converted. The rules do not see these values."""
         self.original_paths: dict[str, str] = {}
         """The path in the file of each renamed or moved field, by its corrected path. Outer fields come first."""
         self.fixed = copy.deepcopy(dict(document))
@@ -157,7 +157,8 @@ class SchemaVerdict:
     def _of_pair(self, value: dict[str, Any], shape: Shape, path: str, field: str) -> dict[str, Any]:
         """The item of a list that is meant by `NAME: VALUE`; the value itself if its key may mean a field."""
         written = self._written(path, value) if field == "env" else value
-        [(name, each)] = (written if len(written) == 1 else value).items()  # `value` lacks the file's unusable fields
+        # `written` may have invalid fields of the file, which are not in `value`.
+        [(name, each)] = (written if len(written) == 1 else value).items()
         item = pair(name, each, shape, field)
         if item is None or name in shape.fields or self._meant_name(name, each, {}, shape, path):
             return value

@@ -34,7 +34,7 @@ _AMOUNTS: Final = {"limits": {"cpu", "memory", "ephemeral-storage"}, "requests":
 
 
 def at(path: str, key: str, shape: Shape) -> str:
-    """The path of the field `key` in the object at `path`, which has this shape."""
+    """The path of the field `key` in the object at `path`. `shape` is the shape of this object."""
     return f"{path}[{key}]" if "." in key or shape.values else f"{path}.{key}".lstrip(".")
 
 

@@ -117,7 +117,7 @@ def _object(value: Any, shape: Shape, field: str) -> dict[str, Any] | None:
 
 
 def _entries(value: Any, field: str) -> dict[str, Any]:
-    """The entries that are written as a list, or as text such as `gpu=a100`; empty if it is neither."""
+    """The entries that are written as a list, or as text such as `gpu=a100`; empty if the value is neither."""
     entries: dict[str, Any] = {}
     for each in value if isinstance(value, list) else [value]:
         written = dict(_PAIR.findall(each)) if isinstance(each, str) and not _PAIR.sub("", each).strip(", ") else each
@@ -130,7 +130,7 @@ def _entries(value: Any, field: str) -> dict[str, Any]:
 
 
 def _list(value: Any, item: Shape, field: str) -> list[Any] | None:
-    """The list that is meant by one of its items, a command line, or a mapping of names."""
+    """The list that is meant by one of its items, a command line, or a mapping from names to items."""
     if isinstance(value, str) and item.type == "string":
         return shell.word_list(value) if value.strip() else None
     if not isinstance(value, dict):

@@ -40,7 +40,7 @@ def ordered(words: Sequence[str]) -> list[str]:
     current: click.Command = command
     while isinstance(current, click.Group) and at < len(rest) and (subcommand := current.commands.get(rest[at])):
         at, current = at + 1, subcommand
-    # After an unknown command the options come last: click then reports the command.
+    # After an unknown command, the options come last, so that click reports the command.
     at = at or len(rest)
     return [*rest[:at], *options, *rest[at:]]
 

@@ -150,7 +150,7 @@ class Client:
 async def connect(access: Access | Path | None) -> Client:
     """A client for a cluster; ClusterError if the kubeconfig cannot be used. No request is sent.
 
-    Without a kubeconfig the client uses the first of these: $KUBECONFIG, the pod's ServiceAccount, ~/.kube/config.
+    Without a kubeconfig, the client uses the first of these: $KUBECONFIG, the pod's ServiceAccount, ~/.kube/config.
     """
     access = access if isinstance(access, Access) else Access(access)
     source = _source(access.kubeconfig)

@@ -1,4 +1,4 @@
-"""Reads lists page by page. Neither the API server nor the service then holds a large list as JSON."""
+"""Reads lists page by page, so that neither the API server nor the service holds a large list as JSON."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Final

@@ -26,7 +26,7 @@ DENIED_DELAY = 300  # after BELIEVED denials, because each denial is a line in t
 STEADY = 60  # a watch that worked this long resets the count of failures
 WATCH_SECONDS = (240, 300)  # random, to reconnect the watches of replicas and kinds at different times
 RELIST_AFTER = 600  # silence of a watch after which the objects are listed again
-PROVEN_AFTER = 5  # a watch that lasts so long is complete: without the requested version, it would end earlier
+PROVEN_AFTER = 5  # a watch that lasts so long began at the requested version: otherwise it would have ended
 STALE_AFTER = 150  # a healthy cache is never older, because a quiet watch is opened again every 90 s
 # The minimum number of objects on a page. Timeouts make pages smaller, down to this number.
 LEAST_PAGE = 16

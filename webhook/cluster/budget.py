@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Full(ValueError):
-    """A record exceeds the budget. The answer to queries of this object is UNKNOWN."""
+    """A record exceeds the budget. A query for its object returns UNKNOWN."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

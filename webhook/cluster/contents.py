@@ -62,7 +62,7 @@ class Group(dict[K, T]):
         return cast("D", self._derived[make])
 
     def listen(self, listener: Listener) -> None:
-        """Call `listener` after each change, as long as other references to it exist."""
+        """Call `listener` after each change, as long as other references to `listener` exist."""
         if self._listeners is None:
             self._listeners = WeakSet()
         self._listeners.add(listener)

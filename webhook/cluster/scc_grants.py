@@ -46,6 +46,6 @@ def groups(account: str) -> tuple[str, ...]:
 
 
 def lists(scc: SecurityContextConstraints, *accounts: str) -> bool:
-    """Whether the SCC itself names one of these ServiceAccounts or of their groups. Such an account needs no RBAC."""
+    """Whether the SCC itself names one of these ServiceAccounts or their groups. Such an account needs no role."""
     names = {name for account in accounts for name in (account, *groups(account))}
     return not names.isdisjoint([*(scc.users or ()), *(scc.groups or ())])

@@ -30,7 +30,7 @@ class SnapshotError(ValueError):
 
 
 class Extent(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The objects of a resource that the file contains."""
+    """The objects of one resource that are in the file."""
 
     namespaces: list[str] | None = None
     """The namespaces for which the file is complete; None for all namespaces."""

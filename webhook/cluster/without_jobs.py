@@ -1,4 +1,7 @@
-"""A cluster view without jobs, for verdicts on an existing job. The job's own use of quotas must not reject the job."""
+"""A cluster view without jobs, for verdicts on an existing job.
+
+The job's own use of quotas must not count against the job.
+"""
 
 from collections.abc import Hashable, Mapping
 from typing import Any, cast

@@ -3,7 +3,7 @@
 from typing import Final
 
 MAX_WAITING_FOR_KEYS: Final = 256
-"""Reviews that wait for an SSH key at the same time. A key takes half a second of processor time."""
+"""Reviews that wait for an SSH key at the same time. Generating a key takes half a second of processor time."""
 MAX_KEY_WORKERS: Final = 4
 """Threads that make SSH keys, regardless of the number of processors."""
 MAX_CALLS_PER_SECOND: Final = 40.0

@@ -153,7 +153,7 @@ class Reconciler(Generic[Key]):
 
 
 class Restraint(Generic[Key]):
-    """Slows down a write that another client keeps reverting, to one write every few minutes.
+    """Slows down writes that another client keeps reverting. The pauses grow to a few minutes.
 
     The other client may be a replica with a different policy, or an operator with different defaults. All times must be
     from the same clock.
@@ -163,7 +163,7 @@ class Restraint(Generic[Key]):
         self._done: dict[Key, tuple[int, float]] = {}
 
     def wait(self, key: Key, now: float) -> float:
-        """Seconds until the next write is allowed; 0 for now."""
+        """Seconds until the next write is allowed; 0 if it is allowed now."""
         times, last = self._done.get(key, (0, now))
         pause = min(LAST_DELAY, FIRST_PAUSE * 2 ** min(times - 1, 30)) if times else 0
         return max(0.0, last + pause - now)

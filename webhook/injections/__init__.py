@@ -46,7 +46,7 @@ class Injection(msgspec.Struct, frozen=True):
     importance: Importance = Importance.HARMS
     """The importance of the injection's Cautions."""
     unmet: Callable[[MPIJob, Any, Context], str] | None = None
-    """For policies that require the injection: returns the fix for a job without the required value, else "".
+    """Returns the fix for a job without the value that a policy requires; "" for other jobs.
 
     If this is None, the required values are those that the injection would add to the job.
     """

@@ -5,7 +5,7 @@ holds the worker's GPUs (mpi-operator `pkg/apis/kubeflow/v2beta1/default.go`; th
 injection sets `Running`, which ends the workers. With the annotation `training.openshift.io/debug-mode: "true"` it sets
 `None`, which keeps the workers for inspection.
 
-In debug mode the launcher also gets `restartPolicy: Never` if it has no policy. With the operator's default,
+In debug mode the launcher also gets `restartPolicy: Never` if the job sets none. With the operator's default,
 `OnFailure`, the launcher's pod restarts in place, and at `backoffLimit` Kubernetes deletes the pod and its log. With
 `Never` each failed pod is kept (kubernetes `pkg/controller/job`, `deleteActivePods`). Outside debug mode, the warning
 that lists the injections also says if the launcher's log will be lost.

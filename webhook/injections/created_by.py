@@ -3,8 +3,8 @@
 The annotation `training.openshift.io/created-by` contains the user name that the API server authenticated when the job
 was created. GPU-hours are attributed by this name. Therefore `training.openshift.io/skip` has no effect, and the rule
 `created-by` rejects any other name and any change. If a controller creates a job for a user, as Argo Workflows does,
-the annotation has the name of the controller's ServiceAccount. A copy by MultiKueue keeps the name of the original job.
-With impersonation, the annotation has the name of the impersonated user.
+the annotation has the name of the controller's ServiceAccount. A copy by MultiKueue keeps the user name in the original
+job. With impersonation, the annotation has the name of the impersonated user.
 """
 
 from collections.abc import Iterator

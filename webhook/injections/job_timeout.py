@@ -5,13 +5,13 @@ copies to the launcher's Job. After this time Kubernetes terminates the launcher
 with the launcher, and starts again after a suspension. For a longer limit, write the annotation or
 `activeDeadlineSeconds`: the injection never changes an existing `activeDeadlineSeconds`. With
 `training.openshift.io/timeout-action: notify-only` the limit is the maximum of the rule `job-timeout`. If the rule has
-no maximum, the job has no limit. The component `deadline-events` then reports by an Event when the annotated time is
-over.
+no maximum, the job has no limit. In both cases the component `deadline-events` creates an Event when the annotated time
+is over.
 
-If the rule `job-timeout` has a maximum and the job has a limit, the workers get the maximum as `activeDeadlineSeconds`
-of their template. Workers usually end with the launcher. They keep running with `cleanPodPolicy: None`, after `kubectl
-delete --cascade=orphan`, or if the launcher never starts. The time of a worker starts when the worker starts. Pods with
-this field are in the quota scope `Terminating`.
+If the rule `job-timeout` has a maximum and the job has a limit, the longer of the two becomes `activeDeadlineSeconds`
+of the workers' template. Workers usually end with the launcher. They keep running with `cleanPodPolicy: None`, after
+`kubectl delete --cascade=orphan`, or if the launcher never starts. The time of a worker starts when the worker starts.
+Pods with this field are in the quota scope `Terminating`.
 
 No job can skip this injection: the annotation `training.openshift.io/skip` has no effect. A new job that claims to be
 owned by a controller, or to be copied by Kueue, gets the limit too, because any user may write the claim. In a real

@@ -232,7 +232,7 @@ def _within_limit_ranges(launcher: JobPods, amounts: Mapping[Key, str], ctx: Con
     """`amounts` if LimitRanges allow them, else requests equal to the limits. Empty if a LimitRange forbids both."""
     if not amounts or not _breaks_a_bound(launcher, amounts, ctx):
         return amounts
-    equal = {key: amounts.get((key[0], LIMITS, key[2]), text) for key, text in amounts.items()}  # has ratio 1
+    equal = {key: amounts.get((key[0], LIMITS, key[2]), text) for key, text in amounts.items()}  # limit/request is 1
     return {} if _breaks_a_bound(launcher, equal, ctx) else equal
 
 

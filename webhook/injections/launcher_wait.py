@@ -102,7 +102,7 @@ _ELASTIC: Final = re.compile(r"discover_hosts|--host-discovery-script|--min-n(?:
 
 
 class Shells(StrEnum):
-    """Selects the jobs that get the init container. A job with the annotation gets it or not as the annotation says."""
+    """Selects the jobs that get the init container. A valid annotation of a job overrides this setting."""
 
     OWN_SHELL = "ownShell"
     SHELL = "shell"

@@ -8,8 +8,8 @@ Data in the volume is charged to the memory of the container. Therefore the volu
 policy, or the memory limit of the container or pod if that is lower. Without a size and a memory limit, no `sizeLimit`
 is set. Requests, limits and the use of quotas do not change.
 
-Nothing is injected if the pod uses the host's IPC namespace, if a container mounts `/dev` or `/`, if a volume is
-already called `shared-memory`, or if the pods are for Windows.
+A container that mounts `/dev` or `/` gets nothing. Nothing is injected if the pod uses the host's IPC namespace, if a
+volume is already called `shared-memory`, or if the pods are for Windows.
 """
 
 from collections.abc import Iterator

@@ -6,9 +6,9 @@ in another rack if a rack is full, and the first workers in an empty cluster are
 scheduler prefers to spread the workers, because they belong to one Service.
 
 If a node could hold all workers, the first key is `kubernetes.io/hostname`: four workers with one GPU each share a node
-with eight. For this the workers must state their CPU or a device, and must have no resource claim and no host port. A
-job that must run on several nodes, such as a test of the network, needs a pod anti-affinity by this key. If more than a
-hundred nodes could hold a worker, the scheduler scores only some of them (`percentageOfNodesToScore` in its
+with eight GPUs. For this the workers must state their CPU or a device, and must have no resource claim and no host
+port. A job that must run on several nodes, such as a test of the network, needs a pod anti-affinity by this key. If
+more than a hundred nodes could hold a worker, the scheduler scores only some of them (`percentageOfNodesToScore` in its
 configuration). A worker may then still run on another node.
 
 The launcher only starts the ranks, so it gets no affinity; with `runLauncherAsWorker` it is one of the workers. The

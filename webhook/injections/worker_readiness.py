@@ -1,4 +1,4 @@
-"""The operator creates the launcher when every worker's sshd answers.
+"""The operator creates the launcher only after the sshd of every worker answers.
 
 The injection is off unless a policy sets `enabled`. It injects `launcherCreationPolicy: WaitForWorkersReady` and, on
 the worker's first container, a readiness probe on the port of sshd. The operator then creates no pod of the launcher

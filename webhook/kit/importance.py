@@ -1,4 +1,4 @@
-"""The severity of warnings. If there are too many, the least severe ones are cut."""
+"""The severity of warnings. If there are too many warnings, the least severe ones are left out."""
 
 from enum import IntEnum
 

@@ -5,4 +5,7 @@ from typing import Final
 MAX_SUGGESTIONS: Final = 5
 """Maximum number of searches for a similar name in a review. A search among many names takes milliseconds."""
 MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
-"""Bytes of an object's annotations, the API server's limit (apimachinery `pkg/api/validation/objectmeta.go`)."""
+"""Maximum number of bytes of an object's annotations.
+
+The API server has the same limit (apimachinery `pkg/api/validation/objectmeta.go`).
+"""

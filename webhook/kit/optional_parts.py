@@ -95,8 +95,8 @@ class Part:
     """The object that describes a kind of jobs with quotas and Kueue; see `webhook.predict.other_jobs`."""
     check: PartCheck | None = None
     start: str = ""
-    """The function that starts the controllers of the enabled options. It may return a function that is called after
-    each change of policies."""
+    """The function that starts the controllers of the enabled options. If it returns a function, the service calls that
+    function after each change of policies."""
 
 
 @cache

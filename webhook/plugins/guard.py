@@ -27,7 +27,7 @@ from webhook.rules import Rule, Violation
 T = TypeVar("T")
 
 RAISED: Final = (Exception, SystemExit)
-"""The exceptions of a plug-in that are caught. Others, such as KeyboardInterrupt, end the process."""
+"""If a plug-in raises one of these exceptions, it is caught. Others, such as KeyboardInterrupt, end the process."""
 
 OnFailure = Callable[[BaseException], None]
 

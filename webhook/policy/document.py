@@ -133,19 +133,20 @@ class PolicyDocument(Settings):
         None, description="A label selector: the namespaces that the document is for; absent for all."
     )
     mode: Literal["enforce", "warn", "audit"] = Field(
-        "enforce", description="The strictest action of every rule: warn and audit admit every job."
+        "enforce", description="The strictest action of every rule: `warn` and `audit` admit every job."
     )
     inject_only: tuple[str, ...] | None = Field(None, description=INJECT_ONLY)
     controllers: tuple[str, ...] = Field(
         CONTROLLERS,
         description="Kueue and Kubernetes' own controllers, trusted only in clusters with Kueue. Their updates of jobs"
         " get no injections, and are not checked if they change only metadata and what Kueue changes to start and stop"
-        " a job. They may create owned jobs and Kueue's copies without injections.",
+        " a job. They may create a job without the required injections, if a controller owns the job or Kueue copied it"
+        " from another cluster.",
     )
     injection_warnings: InjectionWarnings = Field(
         "one-line",
-        description="The warnings about the injections into a job: one-line for one warning about all of them, each for"
-        " one warning per injection, none for no warning."
+        description="The warnings about the injections into a job: `one-line` for one warning about all of them,"
+        " `each` for one warning per injection, `none` for no warning."
         " Failed requests for an injection are always reported.",
     )
     ssh_keys: SshKeys = Field(

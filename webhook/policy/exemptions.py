@@ -12,7 +12,7 @@ from webhook.kit.settings import Settings
 EVERY_RULE = "*"
 REQUIRED_INJECTION = "required-injection"
 """Not the id of a rule. An exemption with this id exempts jobs from required injections."""
-# The annotations that request an exemption. The user needs the verb `exempt` on MPIJobs (RBAC).
+# The annotations that request an exemption. The user needs the RBAC verb `exempt` on the resource `rules`.
 EXEMPT = "training.openshift.io/exempt"
 REASON = "training.openshift.io/exempt-reason"
 

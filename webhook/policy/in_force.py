@@ -1,6 +1,6 @@
 """Compiled policies for reviews; `webhook.server.policy_watch` activates them.
 
-Each combination of documents that select a namespace is compiled once.
+All documents that select a namespace are compiled together, once for each combination of documents.
 """
 
 from collections.abc import Mapping, Sequence

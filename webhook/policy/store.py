@@ -169,7 +169,7 @@ def read(text: str | None, model: type[PolicyDocument], most: int | None = None)
     return document.load(text, model, most)
 
 
-# The prefix of copies. ConfigMap names, and so policy names, cannot contain this character.
+# The prefix of the keys of copies. ConfigMap names, and so policy names, cannot contain this character.
 _COPY: Final = "_"
 
 

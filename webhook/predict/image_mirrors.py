@@ -1,7 +1,8 @@
 """The registries from which OpenShift nodes pull an image, according to the cluster's mirror sets.
 
-If several sources contain the image, nodes use the longest source. Digest mirror sets apply only to references by
-digest. Tag mirror sets apply only to references by tag.
+A mirror set lists mirrors for each source, which is a registry or a path in it. If several sources contain the image,
+nodes use the longest source. Digest mirror sets apply only to references by digest, and tag mirror sets only to
+references by tag.
 https://github.com/containers/image/blob/v5.36.2/docs/containers-registries.conf.5.md
 """
 

@@ -60,9 +60,9 @@ class OutOfBounds(msgspec.Struct, frozen=True):
 
 
 class NoLimit(msgspec.Struct, frozen=True):
-    """A missing or default limit because of which the API server rejects the container.
+    """The API server rejects a container for which the user set no limit.
 
-    The limit is missing, is below the request, or differs from a request that it must equal.
+    There is no default limit, or it is below the request, or it differs from a request that it must equal.
     """
 
     amounts: RequestAndLimit

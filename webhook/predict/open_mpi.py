@@ -1,8 +1,8 @@
 """Predicts that Open MPI refuses to start more ranks than slots.
 
 The image may contain Open MPI 4 or 5, which read different settings. The prediction is uncertain if an option or a
-variable may change the number of slots in one of them: for example, a rank file lets Open MPI 4 put several ranks on
-one slot.
+variable may let one of these releases start more ranks than slots. For example, a rank file lets Open MPI 4 put several
+ranks on one slot.
 https://docs.open-mpi.org/en/v5.0.x/launching-apps/scheduling.html
 """
 

@@ -1,6 +1,6 @@
 """The names that the operator needs for a job's own objects are free.
 
-For a job `train` the operator creates a Service `train`, a ConfigMap `train-config`, a Job `train-launcher`, and Pods
+For a job `train`, the operator creates a Service `train`, a ConfigMap `train-config`, a Job `train-launcher`, and Pods
 `train-worker-0` and so on. If an object of another owner has one of these names, the operator reports
 `ErrResourceExists`, creates no pods, and retries for ever.
 
@@ -57,7 +57,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _workers(job: MPIJob, namespace: str, pods: Mapping[ByNamespace, Owned]) -> Iterator[Owned]:
-    """`pods` are all pods of the namespace."""
+    """The pods that have the names of the job's workers. `pods` has only pods of the namespace."""
     prefix = job.metadata.name + WORKER_INFIX
     if job.workers <= len(pods):
         keys = ((namespace, f"{prefix}{index}") for index in range(job.workers))

@@ -494,7 +494,7 @@ def _unreplaced(
 ) -> Iterator[_Fault]:
     """(word, fault, fix) of variables without a value.
 
-    `fixes` maps the values of options for ranks and hosts to their fixes. In a script only these values are checked.
+    `fixes` maps the values of options for ranks and hosts to their fixes. In a script, only these values are checked.
     Words after a shell that mpirun starts are not checked.
     """
     inner = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in shell.SHELLS), None)

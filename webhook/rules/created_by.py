@@ -1,9 +1,9 @@
 """The annotation with a job's creator is written only by this webhook, never by a user.
 
 The injection `created-by` writes `training.openshift.io/created-by`, which attributes a job and its GPU-hours to a
-user. A user could write another name, or change the name while the mutating hook is down. So the annotation of a new
-job must name the user who creates the job. Users can apply their own exported jobs again. An update must not change,
-add or remove the annotation.
+user. A user could write another name, or change the name while the mutating hook is down. So a new job has either no
+such annotation, or the name of the user who creates the job. Users can apply their own exported jobs again. An update
+must not change, add or remove the annotation.
 
 A new job from one of the policy's `controllers` may name another user: MultiKueue copies jobs with their annotations.
 Programs that restore jobs of other users need an exemption from this rule. Names in jobs that were stored before this

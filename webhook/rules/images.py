@@ -92,7 +92,10 @@ class _TemplateImages(NamedTuple):
 
 
 def _unpinned(job: MPIJob, stored: MPIJob | None) -> Mapping[str, int]:
-    """A number for each field whose image has no digest, from 1 in each repository. Unchanged fields come first."""
+    """The position of each image without a digest among such images of its repository, by field.
+
+    The first position is 1. Unchanged fields come first.
+    """
     sources = _tagged(job)
     stored_sources = _tagged(stored) if stored else {}
     counts: Counter[str] = Counter()

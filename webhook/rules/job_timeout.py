@@ -17,8 +17,9 @@ With `cleanPodPolicy: None`, workers keep running after the launcher has ended. 
 run without it. So the injection `job-timeout` sets the `activeDeadlineSeconds` of the Worker template to `max`. This
 rule rejects a value above `max`, and an update that removes the value.
 
-Exceptions: the time starts again with each resume, and with each new pod after a user has deleted a pod. Pods of
-TrainJobs end only with the TrainJob. A user who may create Pods or Jobs needs no MPIJob to run longer.
+A job can still run longer than `max`: the time starts again with each resume, and with each new pod after a user has
+deleted a pod. Pods of TrainJobs end only with the TrainJob. A user who may create Pods or Jobs can run them without an
+MPIJob, and without its limit.
 """
 
 from collections.abc import Iterator
@@ -149,7 +150,7 @@ def _too_long(field: str, seconds: int, longest: str, degree: Degree) -> Violati
 
 
 def _disagree(annotated: int, seconds: int, action: str) -> bool:
-    """With notify-only the job may end later than annotated, but not earlier."""
+    """With `notify-only` the job may end later than the annotated time, but not earlier."""
     return seconds < annotated if action == NOTIFY_ONLY else seconds != annotated
 
 

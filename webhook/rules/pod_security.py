@@ -137,7 +137,7 @@ def _judge(
     limits: tuple[dict[str, bool], ...] = ({}, {"advisory": True}, {"audit_only": True})
     for mode, limit in zip((enforce, warn, audit), limits, strict=True):
         results = _faults(mode, template, newest)
-        if not compared:  # an update is compared with the stored job, for which every fault is needed
+        if not compared:  # the comparison of an update with the stored job needs every fault
             results = of_root.without_consequences(results, template)
         broken = places(mode, template, newest=newest) if compared and results else {}
         for result in results:
@@ -154,14 +154,15 @@ def _judge(
 
 
 def _faults(level: LevelVersion, template: PodTemplate, newest: Version) -> list[Result]:
-    """Leaves out ports that are host ports only because of hostNetwork."""
+    """The violations of the level, except ports that are host ports only because of hostNetwork."""
     results = evaluate(*level, template, newest=newest)
     return [result for result in results if not only_by_host_network(result, template)]
 
 
 def _violation(path: str, result: Result, message: str, fix: str, degree: Degree | None, **limit: Any) -> Violation:
     shown = shortened(message, MAX_POD_SECURITY_CHARACTERS)
-    # An init container may be a copy of the first container, as in the injection `launcher-wait`.
+    # A path of a container is preferred to a path of an init container, which may be a copy of the container (injection
+    # `launcher-wait`).
     first = min(result.paths, key=lambda place: place.startswith("spec.initContainers"))
     return Violation(f"{path}.{first}", shown, fix=fix, reason=CauseReason.FORBIDDEN, degree=degree, **limit)
 

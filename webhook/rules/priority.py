@@ -108,7 +108,7 @@ def _offer(allowed: tuple[str, ...], exists: Exists) -> str | None:
 
 
 def _absent(path: str, kind: str, name: str, effect: str, offer: str | None) -> Violation:
-    """Without an `effect` the violation is a warning, because the class may never be read."""
+    """Without an `effect`, the violation is a warning, because the class may never be read."""
     fault = f'{kind} "{shortened(name)}" does not exist'
     if offer is None:
         fix = f"Name an existing {kind} (kubectl get {kind.lower()}), or remove it."

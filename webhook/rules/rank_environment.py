@@ -49,12 +49,12 @@ _NOT_OF_RANKS_ALONE: Final = re.compile(
 _OF_IMAGES: Final = frozenset(("LD_LIBRARY_PATH", "PATH", "PYTHONPATH"))
 # Other ways to pass variables on.
 _OTHER_WAYS: Final = (mca.ENV_LIST, "/proc/1/environ", "SendEnv")
-# A command of a worker that may read or store its environment.
+# With one of these texts, the command of a worker may read or store the environment.
 _USES_ENVIRONMENT: Final = ("env", "export", "declare", "profile", "bashrc", "/proc/")
-# A command of a rank that sources a file, which may set variables.
+# With this text, the command of a rank sources a file, which may set variables.
 _SOURCES: Final = re.compile(r"(?:\A|[\s;&|])(?:source|\.)[ \t]+\S")
 _PREFIX: Final = re.compile(r"(?<![^\s;&|(])(/[^\s;&|()]*)/bin/(?:mpirun|mpiexec|orterun|prterun)(?!\S)")
-# Parts of a path that sshd or the image has in any case.
+# Parts of PATH and LD_LIBRARY_PATH that add nothing to the default values on a worker.
 _ADDING_NOTHING: Final = frozenset(
     (
         *("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", ""),

@@ -7,7 +7,7 @@ warning, because the same `kubectl apply` may create the object. Secrets are not
 read them.
 
 A claim that several pods mount should be `ReadWriteMany`. With `ReadWriteOnce` all these pods must run on one node,
-which is at most a warning. With `ReadWriteOncePod` a second pod never starts.
+so the rule warns, but never rejects the job. With `ReadWriteOncePod` a second pod never starts.
 """
 
 from collections.abc import Iterable, Iterator

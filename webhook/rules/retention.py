@@ -1,4 +1,4 @@
-"""The launcher's Job is kept until the operator has seen its end. Optionally, its log is kept after a failure.
+"""The launcher's Job is kept until the operator sees its end. Optionally, the launcher's log is kept after a failure.
 
 `ttlSecondsAfterFinished` deletes the launcher's Job, not the MPIJob. If the Job is deleted before the operator has seen
 its end, the operator creates a new launcher, and the training runs a second time.

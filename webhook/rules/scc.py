@@ -76,7 +76,7 @@ def _fix(listed: Collection[Rejection], outcome: Outcome, namespace: str) -> str
     elif outcome.wider:
         account = account_of(outcome.filled or PodTemplate(), namespace).rpartition(":")[2]
         command = f"oc adm policy add-scc-to-user {outcome.wider} -z {account} -n {namespace}"
-        # Most images cannot use ssh without their user, so a wider SCC is suggested first.
+        # Most images can use ssh only as the image's own user, so a wider SCC is suggested first.
         ways.insert(0 if fields == "runAsUser" else 1, f"have an administrator run: {command}")
         if outcome.assumed:
             ways[0] = f"if the pods may not use {outcome.wider}, {ways[0]}"

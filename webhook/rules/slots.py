@@ -1,6 +1,6 @@
 """Slots of a worker are within the limits and match its GPUs or CPUs and the ranks that mpirun starts.
 
-Slots below `min` or above `max` are rejected. For workers without accelerators `maxCpu`, if set, replaces `max`. A
+Slots below `min` or above `max` are rejected. `maxCpu`, if set, replaces `max` for workers without accelerators. A
 worker may have a slot for each core of its Neuron accelerators.
 
 Other checks are warnings, because only the program knows how it uses its ranks:

@@ -33,7 +33,7 @@ from webhook.rules.priority import LABEL
 
 WORKERS = "spec.mpiReplicaSpecs[Worker].replicas"
 LAUNCHER_AS_WORKER = "spec.runLauncherAsWorker"
-# Kueue's value if this class exists and the user names none (gate WorkloadPriorityClassDefaulting).
+# Kueue sets this class if it exists and the user names no class (feature gate `WorkloadPriorityClassDefaulting`).
 KUEUE_DEFAULT = "default"
 ASK = "ask your administrator for another tier"
 

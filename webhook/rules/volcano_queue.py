@@ -1,4 +1,4 @@
-"""The queue of Volcano that the job names can run the job.
+"""The job can start in its queue of Volcano.
 
 With `--gang-scheduling=volcano` (setting `gangScheduling`) the operator creates a PodGroup for every job, in the queue
 `schedulingPolicy.queue`, else in the queue of the annotation `scheduling.volcano.sh/queue-name`, else in `default`. The

@@ -49,4 +49,4 @@ MAX_REPLAYS: Final = 2
 MAX_NAMESPACE_LABELS: Final = 500
 """Maximum number of namespaces in metrics. Each namespace has its own time series."""
 MAX_USER_SERIES: Final = 500
-"""Time series of GPUs by user. Each namespace, user and resource has one."""
+"""Time series of GPUs by user. Each combination of namespace, user and resource has one."""

@@ -26,7 +26,7 @@ class ListenError(Exception):
 
 
 class Port:
-    """A listening address. `server` gets its connections, up to the server's maximum."""
+    """A listening address. Its connections go to `server`, up to the server's maximum."""
 
     def __init__(self, server: HttpServer, listener: socket.socket, context: SSLContext | None) -> None:
         self._server = server

@@ -48,8 +48,8 @@ class ReviewHandler:
 
     At most `max_in_flight` reviews wait for the cluster. Further reviews that need the cluster are refused. A review
     may take `SHARE_OF_TIMEOUT` of the client's timeout or of `timeout` seconds, whichever is less. With `clients`, the
-    client's certificate must have one of these names; TLS has checked its CA. `options` of `serve` switch on the hooks
-    of optional parts.
+    client's certificate must have one of these names; TLS has checked its CA. `options` are the options of
+    `serve` that switch on hooks of optional parts.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from webhook.server.limits import MAX_LARGE_BODIES_BYTES, MAX_SEND_SECONDS, MIN_
 from webhook.server.review_handler import ReviewHandler
 
 PIECE: Final = 64 * 2**10
-"""Bytes of a reply per write: a transport's buffer has no limit."""
+"""Maximum number of bytes per write of a reply. One large write would put the whole reply into a buffer."""
 
 
 class ReviewPort:

@@ -24,8 +24,8 @@ class StartError(Exception):
 class ServeSettings:
     """The options of `mpijob-webhook serve`. Times are in seconds. Port 0 lets the kernel choose one.
 
-    The certificate comes from the Secret `ca_secret`, or from `tls_cert` and `tls_key`, or is made in memory. The
-    service connects to a cluster if `kubeconfig` or `register` is set, or if it runs in a pod.
+    The certificate is issued by the CA in the Secret `ca_secret`, is read from `tls_cert` and `tls_key`, or is made in
+    memory. The service connects to a cluster if `kubeconfig` or `register` is set, or if it runs in a pod.
     """
 
     kubeconfig: Path | None = None

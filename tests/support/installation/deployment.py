@@ -49,8 +49,8 @@ class Deployment:
         backend = Backend(free_port(), f"http://127.0.0.1:{free_port()}")
         command = (*self.under, sys.executable, "-W", "error", "-m", "webhook", "serve")
         addresses = ["--listen", f"127.0.0.1:{backend.port}", "--ops-listen", backend.ops_url.removeprefix("http://")]
-        # The drain must be close to the default of 5 s. A replica closes connections that are idle for the whole drain.
-        # With a short drain, the API server often uses a connection at the moment when the replica closes it.
+        # The drain must be close to the default of 5 s. At the end of the drain, a replica closes the connections that
+        # were idle during the drain. With a short drain, the API server often uses such a connection at this moment.
         cluster = ["--kubeconfig", str(self.cluster.kubeconfig), "--drain-seconds", "3", "--ssh-keys-ready", "0"]
         self.cluster.launch(
             name, command, [*addresses, *cluster, *flags], ready=lambda _: responds(f"{backend.ops_url}/readyz")

@@ -1,6 +1,6 @@
 """The permission to exempt jobs from rules, granted by RBAC on a real API server.
 
-The API server does not serve the resource `rules`, which this permission is about. So these functions cannot use
+The permission is for the resource `rules`, which the API server does not serve. So these functions cannot use
 `kubectl auth can-i` and `kubectl create role`.
 """
 

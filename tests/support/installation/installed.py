@@ -26,7 +26,7 @@ class Installed:
     ops: str
 
     def synced(self) -> dict[str, str]:
-        """The value of the metric mpijob_webhook_cache_synced for each kind: "1" or "0"."""
+        """The value of the metric `mpijob_webhook_cache_synced` for each kind: "1" or "0"."""
         samples = re.findall(r'^mpijob_webhook_cache_synced\{kind="(.+?)"\} (\d)', self.metrics(), re.MULTILINE)
         return dict(samples)
 

@@ -102,7 +102,7 @@ def installed(logs: Path, *flags: str) -> Iterator[Installed]:
         apply, *rest, _doctor = commands("Install")
         assert made.run(apply).returncode == 0
         assert not cluster.get("validatingwebhookconfigurations")["items"], (
-            "a replica is ready before the hooks are applied"
+            "the hooks must not be applied before a replica is ready"
         )
         made.start(*flags)
         for line in rest:

@@ -29,7 +29,7 @@ class Load:
     pause: float = 0.3
     """Seconds between two creations. Without a pause, the load would use most of the processor time."""
     first: Counter[str] = field(default_factory=Counter)
-    """The number of first attempts by reply."""
+    """The number of first attempts that got each reply."""
     lost: list[str] = field(default_factory=list)
     """The last reply to each creation for which all attempts failed."""
 
@@ -48,7 +48,7 @@ class Load:
 
     @property
     def failed(self) -> dict[str, int]:
-        """The numbers of first attempts that were not admitted, by reply."""
+        """The number of first attempts that got each reply other than `ADMITTED`."""
         with self._lock:
             return {answer: count for answer, count in self.first.items() if answer != ADMITTED}
 

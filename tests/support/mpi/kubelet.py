@@ -1,8 +1,8 @@
 """A kubelet for the pods of a job: it runs real sshd on the workers, and real ssh and mpirun on the launcher.
 
-Pods are Linux namespaces of this machine (`pods`). This module writes the status of the pods, and the real Job
-controller and operator decide about the job. The launcher can resolve the name of a worker after the worker is ready,
-as with DNS. A failed container is restarted after 10 s, 20 s and so on.
+Pods are Linux namespaces of this machine (`pods`). This module writes the status of the pods. The real Job controller
+and the real operator decide about the job. As with DNS, the launcher can resolve the name of a worker only after the
+worker is ready. A failed container is restarted after 10 s, 20 s and so on.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Finds programs on this machine. If a program is missing, root installs its Debian package with apt-get."""
+"""Finds programs on this machine. A missing program is installed with apt-get, which only root may do."""
 
 import os
 import shutil

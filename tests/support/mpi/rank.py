@@ -1,6 +1,7 @@
-"""The program of a rank: `python rank.py LIBRARY`. It joins MPI, waits for the other ranks, and prints the result.
+"""The program of a rank: `python rank.py LIBRARY`. It joins MPI, waits for the other ranks, and prints one line.
 
-It calls the C library directly, so that no compiler is needed.
+The line has the rank, the number of ranks, the host, and the NCCL variables. The program calls the C library of MPI
+directly, so that no compiler is needed.
 """
 
 import ctypes

@@ -29,7 +29,7 @@ class Kubelet:
         self.logs: dict[tuple[str, str], str] = {}
 
     def of_nodes(self, nodes: list[Json]) -> list[Json]:
-        """The nodes with the address of this kubelet."""
+        """A copy of `nodes` whose status has the address of this kubelet."""
         status = {
             "addresses": [{"type": kind, "address": ADDRESS} for kind in ("InternalIP", "Hostname")],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": self.port}},

@@ -1,7 +1,7 @@
 """Records logs of failed jobs with the real Open MPI 4 and 5, MPICH, Intel MPI and OpenSSH on this machine.
 
-`python -m tests.support.stuck.real_logs` writes the logs into LOGS. It needs root, because pods are Linux namespaces of
-this machine.
+`python -m tests.support.stuck.real_logs` writes the logs into LOGS. It needs root, because each simulated pod
+consists of Linux namespaces.
 """
 
 import base64
@@ -124,9 +124,10 @@ SCENARIOS = {
     "mpi-error": Scenario(_mpi("mpi.MPI_Barrier(0)"), "mpi-error"),
     "abort": Scenario(_mpi(f"mpi.MPI_Abort({_WORLD}, 5)"), ""),
     "traceback": Scenario(_mpi("open('/data/train.bin')"), ""),
-    # Exit code 9 could be mistaken for signal 9, but with one rank on a worker Hydra reports no exit code.
+    # Exit code 9 must not be mistaken for signal 9. Hydra reports no exit code if a worker has only one rank.
     "exit-status": Scenario(_mpi("(print('no data', flush=True), os._exit(9))"), ""),
-    # With several ranks on a worker, MPICH reports no exit code, or the signal 9 that ended the other ranks.
+    # With several ranks on a worker, MPICH reports no exit code, or it reports the signal 9 that ended the other ranks.
+    # Two of these scenarios therefore leave MPICH out.
     "exit-status-of-several": Scenario(_one_of_six("os._exit(3)"), "rank-ended", ("intel",), slots=3),
     "traceback-of-several": Scenario(_one_of_six("open('/data/train.bin')"), "", HYDRA, slots=3),
     "segfault-of-several": Scenario(_one_of_six("os.kill(os.getpid(), 11)"), "rank-crashed", ("intel",), slots=3),

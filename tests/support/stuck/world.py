@@ -52,7 +52,7 @@ class World:
         return line
 
     def first_lines(self) -> dict[Case, str]:
-        """The first line of each case. The operator is stopped for the last case."""
+        """The first line of `why` for each case. The operator is stopped for the last case."""
         lines = {case: self.first_line(case) for case in CASES}
         self.cluster.programs.pop(OPERATOR).stop()
         self.make(ABSENT)

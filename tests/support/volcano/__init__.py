@@ -49,7 +49,7 @@ def add_queue(cluster: Cluster, queue: Mapping[str, Any]) -> None:
 
 
 def start_admission(cluster: Cluster) -> None:
-    """Start Volcano's admission for PodGroups, and register it like Volcano's chart."""
+    """Start Volcano's admission for PodGroups, and register it as Volcano's chart does."""
     port = free_port()
     url, resource = f"https://127.0.0.1:{port}", (GROUP, "v1beta1", "podgroups")
     names = ((verb, kind, f"volcano-admission-service-podgroups-{verb}") for verb, kind in VERBS.items())

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from tests.support.api_client import Client
 from webhook.api.kueue import API_VERSIONS
 
-# The number of repeated checks of a rejection, because Kueue may return to flavors that it skipped.
+# A rejection is final after this number of further reads, because Kueue may return to flavors that it skipped.
 AGAIN = 2
 
 
@@ -16,7 +16,7 @@ class Verdict(NamedTuple):
 
 
 class Workloads:
-    """Kueue's verdicts on decided Workloads, by namespace. One request reads the Workloads of all namespaces."""
+    """Kueue's verdicts on Workloads, by namespace. One request reads the Workloads of all namespaces."""
 
     def __init__(self, api: Client) -> None:
         self._api = api

@@ -1,7 +1,7 @@
 """Pod templates with one changed value, generated from the API's schema. Most of the values are wrong.
 
-Every field is changed. Existing values are removed, emptied and doubled, and replaced by values of a wrong type and by
-extreme values of the right type. Missing fields are added.
+Each field has mutants. A mutant of an existing value removes, empties or doubles it, or replaces it by a value of a
+wrong type or by an extreme value of the right type. A mutant of a missing field adds the field.
 """
 
 import copy

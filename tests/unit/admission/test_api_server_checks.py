@@ -31,7 +31,7 @@ def warnings(changes: dict[str, Any]) -> list[str]:
         ({MEMORY: {"requests": {"cpu": "two"}}}, None),
     ],
 )  # fmt: skip
-def test_invalid_name_or_quantity_is_a_warning(changes: dict[str, Any], expected: str | None) -> None:
+def test_invalid_name_or_quantity_causes_a_warning(changes: dict[str, Any], expected: str | None) -> None:
     (warning,) = warnings(changes)
     if expected is not None:
         advice = "Use lower case letters, digits and -, a letter first."
@@ -53,7 +53,7 @@ def test_invalid_name_or_quantity_is_a_warning(changes: dict[str, Any], expected
         ({"metadata.labels": {"k" * 300: "x y" * 100}}, None),
     ],
 )
-def test_invalid_label_or_annotation_is_a_warning(changes: dict[str, Any], expected: str | None) -> None:
+def test_invalid_label_or_annotation_causes_a_warning(changes: dict[str, Any], expected: str | None) -> None:
     reported = warnings(changes)
     assert expected is None or reported == [expected]
     assert reported

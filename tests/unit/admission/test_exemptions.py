@@ -49,7 +49,7 @@ def exemption(fields: str) -> str:
         ("users: [alice], expires: 2026-11-20", "alice", False),
     ],
 )
-def test_policy_exempts_a_job(fields: str, username: str, exempt: bool) -> None:
+def test_exemption_of_a_policy_applies_if_all_its_fields_match(fields: str, username: str, exempt: bool) -> None:
     decision = validate(exemption(fields), username=username)
     assert decision.allowed is exempt
     assert [(finding.rule, reason) for finding, reason in decision.exempted] == (

@@ -147,7 +147,7 @@ class TestClaims:
 
     @CLAIMS
     @pytest.mark.parametrize("kueue", CONTROLLERS[:2])
-    def test_claim_of_a_controller_is_trusted_if_kueue_is_installed(self, metadata, reason, kueue):
+    def test_claim_made_by_a_controller_is_trusted_if_kueue_is_installed(self, metadata, reason, kueue):
         decision = created_by(kueue, mpijob(metadata=metadata), Snapshot([config()]))
         assert (decision.skipped, decision.patch, decision.notes) == (reason, [], [])
         assert decision.response("u-1").audit_annotations == {"skipped": reason}
@@ -166,7 +166,7 @@ class TestClaims:
         assert decision.skipped == ""
 
     @CLAIMS
-    def test_job_with_a_claim_is_not_changed_if_no_injection_is_unskippable(self, metadata, reason):
+    def test_job_with_a_claim_is_not_changed_if_all_injections_are_skippable(self, metadata, reason):
         policy = policy_of({"job-timeout": {"default": None}, "created-by": {"enabled": False}})
         decision = hold(mpijob(metadata=metadata), policy)
         assert (decision.skipped, decision.patch, decision.document) == (reason, [], None)

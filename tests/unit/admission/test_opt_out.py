@@ -1,4 +1,4 @@
-"""If the policy allows it, a job skips the injections that its annotation names."""
+"""A job skips the injections that its annotation names, if the policy allows this."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pod Security of a job that passes the mutating and the validating pipeline."""
+"""Verdicts of the rule `pod-security` on submitted jobs."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ FIELD = "spec.mpiReplicaSpecs[Worker].template.spec.volumes[0].hostPath"
 
 
 def submitted(job: Any, view: Snapshot) -> Decision:
-    """Return the verdict on the job with its injections."""
+    """The verdict on the job with its injections."""
     mutated = pipelines.mutate(request(job), policy=pipelines.load_policy(None), view=view).document
     return decide(mutated, view=view)
 

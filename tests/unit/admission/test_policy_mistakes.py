@@ -1,6 +1,6 @@
 """Policies with typical mistakes of administrators.
 
-The rejection at `kubectl apply` contains the fix. The policy with only this fix is admitted. `mpijob-webhook policy
+The rejection at `kubectl apply` contains the fix. With only this fix, the policy is admitted. `mpijob-webhook policy
 validate` prints the same message.
 """
 
@@ -145,7 +145,7 @@ def test_policy_with_a_mistake_is_rejected_and_the_suggested_fix_is_admitted(
     (tmp_path / "p.yaml").write_text(wrong)
     assert message in CliRunner().invoke(main, ["policy", "validate", str(tmp_path / "p.yaml")]).stdout
     assert answer(right) == ""
-    # If the message suggests YAML, the right text in the table contains this YAML.
+    # If the message suggests YAML, the corrected policy in the table contains this YAML.
     proposed = next((found for lead in PROPOSING if (found := message.partition(lead)[2])), "")
     if proposed:
         assert proposed.partition(" (it is")[0] in right

@@ -239,7 +239,7 @@ class TestPodSecurity:
 
 
 def test_uncertain_violation_is_rejected_when_it_becomes_certain() -> None:
-    """The violation is uncertain while the job is suspended, because the pod of the same name may be gone later."""
+    """While the job is suspended, the violation is uncertain: the other pod may be gone when the job starts."""
     owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "x", "uid": "x", "controller": True}
     labels = {"training.kubeflow.org/job-name": "x"}
     metadata = {"name": "train-worker-0", "namespace": "team-a", "labels": labels, "ownerReferences": [owner]}

@@ -103,7 +103,7 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize("metadata", CLAIMS)
-def test_job_that_claims_a_controller_needs_required_injections(metadata):
+def test_job_that_claims_to_have_a_controller_needs_required_injections(metadata):
     (text,) = violations(mpijob(metadata=metadata), requiring())["deny"]
     assert "Nothing is injected into a job that is " in text
     assert ": write it into the job, or ask your administrator to exempt the user who creates such jobs" in text

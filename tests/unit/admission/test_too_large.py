@@ -71,7 +71,7 @@ class TestObjectsThatAreNotDecoded:
         decision = decide(resumed, old=job, username=KUEUE, view=Snapshot([config()]))
         assert (decision.allowed, decision.skipped) == (True, "an update by a controller")
         assert not decide(resumed, old=job, view=Snapshot([config()])).allowed, (
-            "alice is no controller, so the same update is rejected"
+            'the user "alice" is not a controller, so the same update is rejected'
         )
 
     @pytest.mark.parametrize(

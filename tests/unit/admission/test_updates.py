@@ -328,7 +328,7 @@ FILES = {
 @pytest.mark.parametrize("case", list(FILES))
 @pytest.mark.parametrize("injection_id", list(WIDE))
 def test_value_of_an_older_policy_is_restored_only_if_the_same_file_is_applied(injection_id: str, case: str) -> None:
-    """The new policy does not inject the value, so the value may also come from the user."""
+    """The new policy does not inject the value, so a user may have written the value."""
     before, now, manager, comes_back = FILES[case]
     field, settings = WIDE[injection_id]
     stored, new = mutate(job(), only(injection_id, **settings), view=KNOWN).document, job()

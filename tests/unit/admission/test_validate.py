@@ -194,7 +194,7 @@ def test_value_of_a_wrong_type_is_rejected_with_its_path(changes: dict[str, Any]
 
 def test_missing_replica_specs_are_reported() -> None:
     decision = decide(changed({"spec.mpiReplicaSpecs": REMOVE}))
-    assert [f.rule for f in decision.denied] == ["upstream-contract"], "missing workers are the same fault"
+    assert [f.rule for f in decision.denied] == ["upstream-contract"], "the missing workers are not reported separately"
 
 
 def test_rules_do_not_change_the_request() -> None:

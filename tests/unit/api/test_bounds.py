@@ -78,7 +78,7 @@ def test_resource_without_overcommit_has_equal_request_and_limit() -> None:
     assert bounds(most="4", ratio="10").fitting(read("2"), read("8"), equal=True) == (read("4"), read("4"))
 
 
-def test_any_positive_amount_fits_a_ratio_without_other_amounts() -> None:
+def test_any_positive_amount_fits_a_ratio_if_request_and_limit_are_missing_or_zero() -> None:
     assert bounds(ratio="2").fitting(None, None) is ANY
     assert bounds(most="2", ratio="2").fitting(Quantity(0), Quantity(0)) is ANY
 

@@ -39,7 +39,7 @@ TEXTS = st.text("ab_", max_size=4)
 
 @PROPERTY
 @given(st.lists(st.builds(str.__add__, TEXTS, st.sampled_from(["", "*"])), max_size=8), TEXTS)
-def test_variables_exported_by_prefix(exported: list[str], name: str) -> None:
+def test_name_with_a_star_exports_all_variables_with_this_prefix(exported: list[str], name: str) -> None:
     call = Invocation("mpirun", options=tuple(("x", (each,)) for each in exported))
     exports = Exports([call], "OpenMPI")
     starts = [each[:-1] for each in exported if each.endswith("*")]

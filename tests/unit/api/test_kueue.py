@@ -84,5 +84,7 @@ def test_reason_of_an_inactive_queue(status: object, expected: str) -> None:
 
 
 @pytest.mark.parametrize(("policy", "expected"), [(None, ""), ("None", ""), ("Hold", "Hold")])
-def test_stop_policy_none_does_not_stop_a_queue(policy: str | None, expected: str) -> None:
+def test_queue_is_not_stopped_if_its_stop_policy_is_absent_or_has_the_value_none(
+    policy: str | None, expected: str
+) -> None:
     assert kueue.stopped(policy) == expected

@@ -20,7 +20,7 @@ def read(script: str) -> list[tuple[str, str]]:
         ('mpirun -gmca plm_rsh_args "-p 2222" x', [("plm_rsh_args", "-p 2222")]),
         ('mpirun --prtemca plm_ssh_args "-p 2222" x', [("plm_ssh_args", "-p 2222")]),
         ("mpirun -mca pml ucx -mca btl ^openib x", [("pml", "ucx"), ("btl", "^openib")]),
-        # The option and the number of ranks are unknown.
+        # `--brand-new` is an unknown option, and the value of `$NP` is unknown.
         ("mpirun --brand-new -np $NP -mca pml ucx x", [("pml", "ucx")]),
         # The words of the call end before `$(...)`, because only a shell can read it.
         ("mpirun -np $(nproc) -mca pml ucx x", []),

@@ -26,7 +26,7 @@ def test_operator_defaults_are_added() -> None:
     assert (job.worker.replicas, job.worker.restart_policy) == (0, "Never")
 
 
-def test_defaults_do_not_change_set_fields() -> None:
+def test_defaults_do_not_change_fields_that_are_set() -> None:
     values = {"Worker.restartPolicy": "Always", "spec.slotsPerWorker": 0, "spec.runPolicy.cleanPodPolicy": ""}
     job = mpijob.apply_operator_defaults(decode(changed(values)))
     assert job.worker is not None
@@ -40,7 +40,9 @@ def test_defaults_do_not_change_set_fields() -> None:
     ("manager", "here"),
     [(REMOVE, True), ("kubeflow.org/mpi-operator", True), ("kueue.x-k8s.io/multikueue", False), ("", False)],
 )
-def test_job_is_managed_here_if_managed_by_is_absent_or_names_the_operator(manager: object, here: bool) -> None:
+def test_job_is_managed_here_if_the_field_managed_by_is_absent_or_names_the_operator(
+    manager: object, here: bool
+) -> None:
     assert decode(changed({"spec.runPolicy.managedBy": manager})).managed_here is here
 
 

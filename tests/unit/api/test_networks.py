@@ -37,7 +37,7 @@ def test_invalid_json_is_an_error(text: str) -> None:
 
 @PROPERTY
 @given(st.text())
-def test_any_text_is_networks_or_a_networks_error(text: str) -> None:
+def test_any_text_gives_networks_or_a_networks_error(text: str) -> None:
     with suppress(NetworksError):
         assert all(network.name for network in parse(text))
 

@@ -30,7 +30,7 @@ LABELS = {"zone": "a", "size": "80", "word": "x"}
         ("zone", "Like", ["b"], True),
     ],
 )
-def test_labels_satisfy_a_requirement_of_node_affinity(
+def test_requirement_of_node_affinity_is_compared_with_labels(
     key: str, operator: str, values: list[str] | None, expected: bool
 ) -> None:
     assert satisfies(LABELS, NodeRequirement(key, operator, values)) is expected

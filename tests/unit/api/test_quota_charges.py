@@ -178,7 +178,7 @@ UNKNOWN = PodTraits(best_effort=None, priority_class=None)
         (Scope("VolumeAttributesClass", "DoesNotExist"), ObjectTraits(), False),
     ],
 )
-def test_scopes_admit_objects_with_matching_traits(scope: Scope, traits: Traits, within: bool) -> None:
+def test_scopes_match_objects_by_their_traits(scope: Scope, traits: Traits, within: bool) -> None:
     assert traits.meets(scope) is within
     assert ResourceQuota("ns", "q", {}, {}, (scope,)).counts(traits) is within
 

@@ -13,7 +13,7 @@ CONTAINER = "template.spec.containers.0"
 
 
 def port(**changes: Any) -> int | None:
-    """Change a valid job and return the port. The argument `Worker_command` sets the worker container's `command`."""
+    """Change a valid job and return the port. For example, `Worker_command` sets the worker container's `command`."""
     job = changed({f"{name.replace('_', f'.{CONTAINER}.')}": value for name, value in changes.items()})
     return sshd.port(defaulted(job), DEFAULT)
 

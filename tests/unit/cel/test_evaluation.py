@@ -23,17 +23,17 @@ def with_label(value: bytes) -> Variables:
 
 
 @pytest.mark.parametrize("value", [b"1e400", b"1" * 400])
-def test_unreadable_job_gives_no_value(value: bytes) -> None:
+def test_expression_cannot_be_evaluated_for_an_unreadable_job(value: bytes) -> None:
     (outcome,) = evaluate([Expression("true")], with_label(value))
     assert outcome.fault.startswith("the job cannot be read: ")
 
 
-def test_expression_has_no_value_if_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expression_cannot_be_evaluated_if_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation, "installed", lambda: False)
     assert outcomes("true") == [Outcome(fault=NOT_INSTALLED, written_wrong=True)]
 
 
-def test_slow_expression_has_no_value_and_is_evaluated_again_in_the_next_review(
+def test_slow_expression_is_a_fault_and_is_evaluated_again_in_the_next_review(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with monkeypatch.context() as patch:
@@ -122,7 +122,7 @@ def test_invalid_expression_is_reported_with_its_position(source: str, fault: st
         ("quantity(object.spec.slotsPerWorker) == quantity('1')", "No matching overloads found : quantity(int64)"),
     ],
 )
-def test_expression_without_a_value_for_this_job_is_reported(source: str, fault: str) -> None:
+def test_expression_that_cannot_be_evaluated_for_this_job_is_reported(source: str, fault: str) -> None:
     assert outcomes(source) == [Outcome(fault=fault)]
 
 
@@ -134,7 +134,7 @@ def test_rule_applies_only_to_jobs_that_match() -> None:
     ) == [Outcome(), Outcome(holds=False), Outcome(fault='Key not found in map : "nothing"')]
 
 
-def test_outcome_that_the_stored_job_also_has_is_standing() -> None:
+def test_outcome_is_marked_as_standing_if_the_stored_job_has_it_too() -> None:
     old = changed({"spec.slotsPerWorker": 3})
     assert outcomes(
         "object.spec.slotsPerWorker == 1",

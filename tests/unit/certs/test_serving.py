@@ -59,7 +59,7 @@ def test_swap_affects_new_handshakes_and_not_open_connections(in_loop):
     in_loop(check)
 
 
-def test_swapped_certificate_with_another_type_of_key_is_served_to_clients_without_a_server_name(in_loop):
+def test_new_certificate_with_another_type_of_key_is_served_with_and_without_a_server_name(in_loop):
     rsa_certificate, rsa_key = self_signed_rsa("localhost")
     context = client_context()
     context.check_hostname = False
@@ -111,10 +111,10 @@ INVALID = {
     "another key": (ONE.certificate_pem, OTHER.key_pem, OTHER_KEY),
     "no certificate": (b"", ONE.key_pem, NO_CERTIFICATE),
     "half a certificate": (ONE.certificate_pem[:200], ONE.key_pem, NO_CERTIFICATE),
-    "a key for a certificate": (ONE.key_pem, ONE.key_pem, NO_CERTIFICATE),
+    "a key instead of a certificate": (ONE.key_pem, ONE.key_pem, NO_CERTIFICATE),
     "no key": (ONE.certificate_pem, b"", NO_KEY),
     "half a key": (ONE.certificate_pem, ONE.key_pem[:80], NO_KEY),
-    "a certificate for a key": (ONE.certificate_pem, ONE.certificate_pem, NO_KEY),
+    "a certificate instead of a key": (ONE.certificate_pem, ONE.certificate_pem, NO_KEY),
     "a passphrase": (
         ONE.certificate_pem,
         encrypted(ONE.key_pem),

@@ -20,7 +20,7 @@ STEADY_STEP = 6 * HOUR
 
 
 class World:
-    """Replicas, the cluster, and clients. After every change the clients check every leaf."""
+    """Replicas, the cluster, and clients. After every change, the clients check every leaf."""
 
     def __init__(self, seed, *, replicas=2):
         self.random = Random(seed)

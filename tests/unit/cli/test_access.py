@@ -74,7 +74,9 @@ def test_options_override_the_user_of_the_kubeconfig(command: str, request_heade
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("option", ["--as-group", "--as-uid"])
-def test_as_group_or_as_uid_without_as_is_rejected(command: str, option: str, tmp_path: Path, program: Check) -> None:
+def test_options_as_group_and_as_uid_need_the_option_as(
+    command: str, option: str, tmp_path: Path, program: Check
+) -> None:
     config = str(kubeconfig(tmp_path / "config", "https://127.0.0.1:1"))
     result = program(*COMMANDS[command], "--kubeconfig", config, option, "x", job_yaml=JOB, policy_yaml=HEADER)
     assert result.exit_code == 2

@@ -60,7 +60,7 @@ def test_rejected_job_shows_every_violation_and_no_injections(check: Check) -> N
     )
 
 
-def test_unknown_injection_in_the_skip_annotation_is_a_warning(check: Check) -> None:
+def test_unknown_injection_in_the_skip_annotation_causes_a_warning(check: Check) -> None:
     job = changed({"metadata.annotations": {"training.openshift.io/skip": "nothing"}})
     result = check("job.yaml", job_yaml=job)
     warning = (
@@ -209,7 +209,7 @@ def test_faults_of_an_unchanged_job_are_warnings(check: Check) -> None:
     assert {cause["rule"] for cause in verdict["standing"]} == {"worker-count"}
 
 
-def test_own_quota_use_of_an_existing_job_does_not_count(check: Check) -> None:
+def test_quota_that_an_existing_job_already_uses_is_not_counted_twice(check: Check) -> None:
     used = {"requests.nvidia.com/gpu": "32"}
     status = {"hard": used, "used": used}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "team-a"}}
@@ -218,7 +218,7 @@ def test_own_quota_use_of_an_existing_job_does_not_count(check: Check) -> None:
     assert "if it were new" not in result.stdout
 
 
-def test_quiet_shows_only_failing_jobs(check: Check) -> None:
+def test_option_quiet_shows_only_failing_jobs(check: Check) -> None:
     files = {"a_yaml": GOOD, "b_yaml": NAMESPACE, "c_yaml": changed({"Worker.replicas": 1, "metadata.name": "bad"})}
     result = check("a.yaml", "b.yaml", "--quiet", **files)
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
@@ -264,7 +264,7 @@ def test_documents_lists_and_nested_lists_are_read(check: Check) -> None:
 
 
 @pytest.mark.parametrize("option", [(), ("--trainer",)])
-def test_kind_of_a_trainjob_in_the_wrong_case_is_an_error(option: tuple[str, ...], check: Check) -> None:
+def test_kind_trainjob_in_the_wrong_case_is_an_error(option: tuple[str, ...], check: Check) -> None:
     result = check("a.yaml", "b.yaml", *option, a_yaml=GOOD, b_yaml={**NAMESPACE, "kind": "Trainjob"})
     assert result.exit_code == 2
     assert 'b.yaml: kind: "Trainjob" is not supported. Write TrainJob.' in result.stderr
@@ -539,7 +539,7 @@ def test_fail_on_warn_fails_for_warnings_and_violations(check: Check, job: dict[
 
 
 @pytest.mark.parametrize("form", ["text", "github", "junit"])
-def test_quiet_shows_warnings_only_with_fail_on_warn(form: str, check: Check) -> None:
+def test_option_quiet_shows_warnings_only_with_fail_on_warn(form: str, check: Check) -> None:
     files = {"good.yaml": GOOD, "a.yaml": SHORT_LIVED}
     result = check("good.yaml", "a.yaml", "-q", "-o", form, files=files)
     assert (result.exit_code, "retention" in result.stdout) == (0, False)

@@ -16,7 +16,7 @@ from tests.support.quota_objects import quota
 from webhook.cli import world_sources
 
 
-def test_namespace_is_from_the_job_or_else_from_the_option_or_else_default(check: Check) -> None:
+def test_namespace_comes_from_the_job_or_else_from_the_option_or_else_is_default(check: Check) -> None:
     homeless = changed({"metadata.namespace": REMOVE})
     assert as_json(check("a.yaml", "-o", "json", a_yaml=homeless))[0]["namespace"] == "default"
     assert as_json(check("a.yaml", "-o", "json", "-n", "team-b"))[0]["namespace"] == "team-b"
@@ -66,12 +66,12 @@ def test_policies_in_the_cluster_file_apply(check: Check) -> None:
 
 def test_policy_with_a_selector_is_ignored_and_reported_if_the_namespace_labels_are_unknown(check: Check) -> None:
     policy = configmap("base", f"{POLICY}rules: {{worker-count: {{max: 3}}}}")
-    some = configmap("some", f"{POLICY}priority: 1\nnamespaces: {{matchLabels: {{x: z}}}}\nmode: warn")
-    result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml={"kind": "List", "items": [policy, some]})
+    selective = configmap("selective", f"{POLICY}priority: 1\nnamespaces: {{matchLabels: {{x: z}}}}\nmode: warn")
+    result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml={"kind": "List", "items": [policy, selective]})
     assert result.exit_code == 1
     assert "4 workers, at most 3 allowed" in result.stdout
-    assert 'labels of namespace "team-a" unknown: these policies are ignored: some\n' in result.stderr
-    result = check("a.yaml", "--cluster", "c.yaml", c_yaml={"kind": "List", "items": [NAMESPACE, policy, some]})
+    assert 'labels of namespace "team-a" unknown: these policies are ignored: selective\n' in result.stderr
+    result = check("a.yaml", "--cluster", "c.yaml", c_yaml={"kind": "List", "items": [NAMESPACE, policy, selective]})
     assert "policies are ignored" not in result.stderr
 
 

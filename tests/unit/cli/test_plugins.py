@@ -47,7 +47,7 @@ def test_other_commands_warn_about_a_broken_plugin(tmp_path: Path) -> None:
         assert "(plug-in acme)" in done.stdout
 
 
-def test_check_warns_about_a_rule_that_raises(tmp_path: Path) -> None:
+def test_check_warns_about_a_rule_that_raises_an_exception(tmp_path: Path) -> None:
     install_rule(tmp_path, "yield 1 / 0")
     with taken_in(tmp_path):
         done = run("--plugins", "acme", "check", str(EXAMPLE))

@@ -29,7 +29,7 @@ def test_serve_without_options_has_the_default_settings(served: list[process.Ser
     assert served == [process.ServeSettings(listen=("0.0.0.0", 8443), ops_listen=("0.0.0.0", 8081))]
 
 
-def test_serve_register_listens_on_loopback_only(served: list[process.ServeSettings]) -> None:
+def test_serve_with_the_option_register_listens_only_on_loopback(served: list[process.ServeSettings]) -> None:
     run("serve", "--register")
     assert served == [process.ServeSettings(register=True, listen=("127.0.0.1", 0), ops_listen=("127.0.0.1", 0))]
 

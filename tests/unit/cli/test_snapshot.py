@@ -198,7 +198,7 @@ def test_unreadable_job_is_left_out(api: FakeApi, tmp_path: Path) -> None:
     assert view.jobs.get(("team-a", "other")) is not None
 
 
-def test_file_is_readable_by_its_owner_only_and_is_not_overwritten(api: FakeApi, tmp_path: Path) -> None:
+def test_file_is_not_overwritten_and_only_its_owner_can_read_it(api: FakeApi, tmp_path: Path) -> None:
     target = tmp_path / "c.yaml"
     assert run(api, tmp_path, "-o", str(target)).exit_code == 0
     assert target.stat().st_mode & 0o777 == 0o600

@@ -25,7 +25,7 @@ def test_time_comes_from_the_api_server(monkeypatch: pytest.MonkeyPatch, skew: f
     api._adjust_clock(datetime.fromtimestamp(int(ours + skew), UTC), sent=1023.9)
     assert abs(api.now() - (ours + skew)) <= 1
     before = api.now()
-    # dates have whole seconds, so the time must not change
+    # This date is the current time in whole seconds, so it must not change the time.
     api._adjust_clock(datetime.fromtimestamp(int(before), UTC), sent=1023.9)
     assert api.now() == before
 

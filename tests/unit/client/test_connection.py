@@ -98,7 +98,7 @@ def untrusted(folder: Path) -> ssl.SSLContext:
 
 
 def test_closed_watch_does_not_wait_for_the_tls_shutdown(tmp_path: Path) -> None:
-    """Otherwise the TLS connection is still open when the event loop ends, which causes a ResourceWarning."""
+    """If it waited, the TLS connection would still be open at the end of the event loop, with a ResourceWarning."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 
     async def leave(port: int) -> None:

@@ -78,7 +78,7 @@ async def test_user_of_the_context_is_used(tmp_path: Path) -> None:
 
 
 async def test_current_context_of_the_first_file_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The contexts of all files can be chosen. kubectl does the same."""
+    """A context of any file can be chosen, as in kubectl."""
     with fake_api() as api:
         first = kubeconfig(tmp_path / "one", api.url)
         clusters = [{"name": "d", "cluster": {"server": "https://127.0.0.1:1"}}]

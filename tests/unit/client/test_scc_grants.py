@@ -55,7 +55,7 @@ async def test_each_scc_is_queried_with_the_groups_of_the_service_account() -> N
     assert {"user": KEY[1], "groups": GROUPS, "resourceAttributes": {**attributes, **where}} in api.specs
 
 
-async def test_accounts_listed_in_an_scc_are_not_queried() -> None:
+async def test_scc_that_lists_the_account_is_not_queried() -> None:
     api = Api()
     grants = reader(api)
     recycler = ("openshift-infra", "system:serviceaccount:openshift-infra:pv-recycler-controller")
@@ -83,7 +83,7 @@ async def test_sccs_of_an_account_stay_unknown_without_an_answer() -> None:
     assert grants.cached(KEY) is None
 
 
-async def test_no_access_review_without_sccs() -> None:
+async def test_no_access_review_is_sent_if_the_cluster_has_no_sccs() -> None:
     api: Any = Api()
     grants = GrantsReader(api, NothingKnown())
     await grants.read([KEY])

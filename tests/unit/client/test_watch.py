@@ -304,7 +304,7 @@ async def test_pages_get_smaller_after_timeouts_and_larger_after_success(world: 
 
 
 async def test_pages_get_larger_after_an_expired_token(world: World) -> None:
-    """Otherwise the list would never be complete."""
+    """With small pages, the token would expire again and again, and the list would never be complete."""
     stalled, expired = [FaultReason.STALLED] * 3, [FaultReason.EXPIRED] * 2
     assert (await limits(world, 250, *stalled, *expired))[:7] == [250, 62, 16, 16, 32, 64, 128]
 

@@ -23,7 +23,7 @@ def failed(reason: str) -> JobLife:
         (life("train", RUNNING, started=START, suspend=True), Phase.QUEUED),
         (life("train", condition("Succeeded"), completed=LATER), Phase.SUCCEEDED),
         (failed("MPIJobFailed"), Phase.FAILED),
-        # The operator continues after an eviction.
+        # The operator continues a job after an eviction.
         (life("train", condition("Failed", reason="MPIJobEvicted"), RUNNING), Phase.RUNNING),
         (life("train", condition("Failed", "False"), condition("Succeeded"), completed=LATER), Phase.SUCCEEDED),
     ],

@@ -1,4 +1,4 @@
-"""Objects of which only the existence and the owner are recorded."""
+"""The view records only the existence and the owner of some objects, but not their contents."""
 
 from typing import Any
 

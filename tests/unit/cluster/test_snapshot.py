@@ -39,7 +39,7 @@ def test_jobs_are_stored_unchanged() -> None:
     assert snapshot.get(NAMESPACES, "team-a") is UNKNOWN
 
 
-def test_job_without_a_namespace_is_in_default() -> None:
+def test_job_without_a_namespace_is_in_the_namespace_default() -> None:
     job = changed({"metadata.namespace": REMOVE})
     assert Snapshot([job]).jobs.get(("default", "train")) == job
 

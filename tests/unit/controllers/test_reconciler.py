@@ -217,7 +217,7 @@ def test_pauses_between_writes_for_a_key_grow_to_five_minutes() -> None:
     assert restraint.wait("b", now) == 0
 
 
-def test_pause_starts_again_for_a_key_that_is_quiet_or_finished() -> None:
+def test_pauses_are_short_again_for_a_key_that_was_quiet_or_is_finished() -> None:
     restraint = Restraint[str]()
     for _ in range(5):
         restraint.note("a", 0)

@@ -19,13 +19,13 @@ EXAMPLE = Example({"policy": "All"})
         ({"backoffLimit": 2}, {"/spec/runPolicy/cleanPodPolicy": "Running"}),
     ],
 )
-def test_unset_policy_becomes_running(run_policy, added):
+def test_unset_clean_pod_policy_becomes_running(run_policy, added):
     assert inject("clean-pod-policy", mpijob(run_policy=run_policy)) == (added, [RUNNING, LOST])
 
 
 @pytest.mark.parametrize("debug", [None, "yes"])
 @pytest.mark.parametrize("value", ["None", "All", "Running", "", "running"])
-def test_policy_of_the_user_stays(value, debug):
+def test_clean_pod_policy_of_the_user_stays(value, debug):
     metadata = {"annotations": {DEBUG: debug}} if debug else {}
     assert inject("clean-pod-policy", mpijob(run_policy={"cleanPodPolicy": value}, metadata=metadata)) == ({}, [LOST])
 
@@ -44,7 +44,7 @@ def test_invalid_debug_mode_is_reported(debug):
     assert notes == [RUNNING, f'{DEBUG} "{debug}" is not "true", so it has no effect', LOST]
 
 
-def test_debug_mode_false_is_not_reported():
+def test_value_false_of_debug_mode_is_not_reported():
     assert inject("clean-pod-policy", mpijob(metadata={"annotations": {DEBUG: "false"}}))[1] == [RUNNING, LOST]
 
 

@@ -7,7 +7,7 @@ LAUNCHER, WORKER = (f"{PATHS[role]}/spec/imagePullSecrets" for role in ("Launche
 EXAMPLE = Example({"secrets": ["registry", "mirror"]})
 
 
-def test_nothing_is_injected_without_the_setting():
+def test_nothing_is_injected_without_the_setting_secrets():
     assert inject(ID, mpijob()) == ({}, [])
 
 

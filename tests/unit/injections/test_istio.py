@@ -48,7 +48,7 @@ def test_template_that_requests_the_sidecar_keeps_it(kind, value):
 
 
 @pytest.mark.parametrize("kind", ["labels", "annotations"])
-def test_job_that_requests_the_sidecar_keeps_it_on_templates_that_do_not_set_it(kind):
+def test_job_that_requests_the_sidecar_keeps_it_on_templates_without_the_key(kind):
     added, notes = inject("istio", mpijob(metadata={kind: {KEY: "true"}}, worker={"metadata": {"labels": OFF}}))
     assert added == {f"{PATHS['Worker']}/metadata/annotations": OFF}
     assert notes == [KEPT.format("Launcher"), ADDED.format("Worker")]

@@ -17,7 +17,7 @@ def injected(job: Json, *objects: Json, **settings: Any) -> tuple[dict[str, Any]
     return inject(ID, job, view=Snapshot(objects), **settings)
 
 
-def test_nothing_is_injected_without_the_setting() -> None:
+def test_nothing_is_injected_without_the_setting_priority_class() -> None:
     assert injected(mpijob(), *MANAGED) == ({}, [])
 
 

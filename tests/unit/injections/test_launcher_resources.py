@@ -1,4 +1,4 @@
-"""launcher-resources: the launcher gets the resources that the namespace requires and that the job does not state."""
+"""`launcher-resources` gives the launcher the resources that the namespace requires and that the job does not state."""
 
 from typing import Any
 
@@ -164,7 +164,7 @@ def test_resources_that_exceed_the_queue_are_not_set(cpu: str, memory: str, prob
     assert not problem or notes == [f"nothing is set for the launcher: {problem}"]
 
 
-def test_requests_are_injected_without_a_quota_if_the_policy_says_always() -> None:
+def test_requests_are_injected_without_a_quota_if_the_setting_when_has_the_value_always() -> None:
     added, notes = injected(job({"resources": {"limits": {"cpu": "4"}}}), Snapshot([KNOWN]), when="always")
     assert added == {f"{RESOURCES}/requests": {"memory": "512Mi"}}
     assert notes == ["set the launcher's requests.memory 512Mi"]

@@ -1,4 +1,4 @@
-"""The injection `networks` attaches the pods that compute to networks. The user's networks and notation stay."""
+"""The injection `networks` attaches pods with ranks to networks. It keeps the user's networks and their notation."""
 
 import json
 from typing import Any

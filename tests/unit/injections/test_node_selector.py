@@ -52,7 +52,7 @@ STAYS = "the job's own choice of nodes stays, the policy has pool=training"
         ({**affinity("mine"), "nodeSelector": {"pool": "training"}}, []),
     ],
 )
-def test_nodes_that_the_user_chose_stay(own, notes):
+def test_choice_of_nodes_by_the_user_stays(own, notes):
     assert inject(ID, worker_only(**own), labels={"pool": "training"}) == ({}, notes)
 
 

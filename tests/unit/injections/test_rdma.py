@@ -86,7 +86,7 @@ def run(submitted: Any, *objects: dict[str, Any], **settings: Any) -> tuple[dict
 
 
 def notes_without(lost: str, reason: str) -> list[str]:
-    """The notes of a job on the node P5. If `lost` names a resource, this resource is left out for the reason."""
+    """The notes of a job on the node P5. If `lost` names a resource, it is left out because of `reason`."""
     if not lost:
         return [ALL]
     return [f"no RDMA: {reason}"] if lost == EFA else [f"no {lost}: {reason}", NO_PAGES]

@@ -190,7 +190,7 @@ def test_fields_of_the_user_stay(context, expected):
         ({"add": None}, {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}),
     ],
 )
-def test_capabilities_of_the_user_in_a_worker_stay(own, expected):
+def test_capabilities_that_the_user_set_in_a_worker_stay(own, expected):
     job = mpijob(worker={"spec": pod_spec(containers=[{**CONTAINER, "securityContext": {"capabilities": own}}])})
     assert contexts(job)["Worker/mpi"]["capabilities"] == expected
 

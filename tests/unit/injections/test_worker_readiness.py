@@ -112,8 +112,8 @@ def test_job_without_workers_stays_unchanged(worker):
     assert inject(ID, job, **ON, **PORT) == ({}, [])
 
 
-def test_job_that_an_earlier_injection_suspended_stays_unchanged():
-    """The injection `kueue-queue` runs earlier and puts the job into a queue."""
+def test_nothing_is_injected_if_an_earlier_injection_puts_the_job_into_a_queue():
+    """The injection `kueue-queue` runs before `worker-readiness`."""
     view = Snapshot([config(), namespace("team"), cluster_queue("cq"), local_queue("q", "cq", namespace="team")])
     policy = pipelines.load_policy(None)
     queued = (*only("kueue-queue").injections, *only(ID, **ON).injections)

@@ -31,7 +31,7 @@ def test_ca_bundles_are_read_every_15_seconds() -> None:
 @pytest.mark.parametrize(
     ("status", "requests"), [(403, [1, 1, 2]), (404, [1, 2, 3])], ids=["no right", "not installed"]
 )
-async def test_denied_request_is_not_repeated_in_every_pass(status: int, requests: list[int]) -> None:
+async def test_request_is_repeated_in_every_pass_unless_it_was_denied(status: int, requests: list[int]) -> None:
     now = 0.0
     api: Any = Api(status)
     store = CertificateStore(api, namespace="ns", secret="ca", service="web", clock=lambda: now)

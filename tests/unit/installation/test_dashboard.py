@@ -82,7 +82,7 @@ def test_grafana_finds_the_dashboards_by_their_label() -> None:
 
 
 @pytest.mark.parametrize("board", boards(), ids=lambda board: str(board["uid"]))
-def test_panels_have_their_own_ids_and_do_not_overlap(board: dict[str, Any]) -> None:
+def test_panels_have_different_ids_and_do_not_overlap(board: dict[str, Any]) -> None:
     everything = board["panels"]
     assert len({panel["id"] for panel in everything}) == len(everything)
     for one, next_ in pairwise(panel["gridPos"] for panel in everything):

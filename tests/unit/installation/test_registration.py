@@ -33,7 +33,7 @@ WANTED = configurations(by_url("https://192.0.2.7:8443", b"CA"), labels=OURS, po
 # The complete objects are in manifests/components/hooks/webhooks.yaml and manifests/components/trainer/webhooks.yaml.
 
 
-def test_trainer_hooks_need_the_option_and_come_last():
+def test_trainer_hooks_need_the_option_trainer_and_come_last():
     client_config = by_url("https://192.0.2.7:8443", b"CA")
     _, plain = configurations(client_config, labels={}, policy_namespace="policies")
     _, validating = configurations(client_config, labels={}, policy_namespace="policies", options={"--trainer"})

@@ -62,7 +62,7 @@ def test_keys_of_a_mapping_are_checked() -> None:
 
 
 @pytest.mark.parametrize(("name", "valid"), [("", True), ("team-a.b", True), ("Team", False), ("a" * 64, False)])
-def test_name_in_a_label_must_be_a_valid_label(name: str, valid: bool) -> None:
+def test_name_in_a_label_must_be_a_valid_label_value(name: str, valid: bool) -> None:
     try:
         assert TypeAdapter(NameInLabel).validate_python(name) == name
     except ValidationError:

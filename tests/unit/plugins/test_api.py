@@ -76,7 +76,7 @@ def test_stable_fields_exist(name: type[msgspec.Struct]) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(TEMPLATE.rglob("*.py")), ids=lambda path: path.name)
-def test_template_imports_only_the_stable_modules(path: Path) -> None:
+def test_plugin_template_imports_only_the_stable_modules(path: Path) -> None:
     imported = {
         node.module
         for node in ast.walk(ast.parse(path.read_text()))

@@ -119,7 +119,7 @@ def test_plugin_is_broken_if_its_id_is_taken_or_reserved_or_invalid(tmp_path: Pa
         load_policy(HEADER + "rules: {gpus: {max: 4}}")
 
 
-def test_second_plugin_with_the_same_id_is_broken(tmp_path: Path) -> None:
+def test_second_plugin_whose_rule_has_the_same_id_is_broken(tmp_path: Path) -> None:
     points = {"rules": {"acme-no": "acme_no:check"}}
     install(tmp_path, "acme", {"acme_no": GOOD}, points)
     install(tmp_path, "better", {"better_no": GOOD}, {"rules": {"acme-no": "better_no:check"}})

@@ -25,7 +25,7 @@ def mapped(count: int) -> str:
     return "{" + ", ".join(f"n{number}: a" for number in range(count)) + "}"
 
 
-# For the path of a list or mapping: a function that returns a document with `count` entries at this path.
+# Maps the path of a list or mapping to a function that returns a document with `count` entries at this path.
 TEXTS = {
     "exemptions": exemptions,
     "exemptions[0].users": lambda count: f"exemptions: [{{rules: [gpus], users: {listed(count)}, reason: r}}]",

@@ -30,7 +30,7 @@ def denials(decision: Decision) -> list[str]:
     return [f"{finding.violation.path}: {finding.sentence}" for finding in decision.denied]
 
 
-def test_job_for_which_the_expression_is_false_is_rejected_with_message_and_fix() -> None:
+def test_job_is_rejected_with_the_message_and_fix_of_the_rule_if_the_expression_is_false() -> None:
     decision = decide(
         policy(rule(SLOTS, message="One slot each.", fix="Set slotsPerWorker to 1.", field="spec.slotsPerWorker"))
     )
@@ -52,7 +52,7 @@ def test_mode_of_the_policy_limits_the_action_of_the_rule() -> None:
     assert decide(policy(rule(SLOTS), mode="warn")).allowed
 
 
-def test_rule_whose_expression_has_no_value_admits_the_job_and_is_reported() -> None:
+def test_rule_that_cannot_be_evaluated_admits_the_job_and_is_reported() -> None:
     decision = decide(policy(rule("object.spec.nothing == 1")))
     assert decision.allowed
     fault = {"custom/mine": 'Key not found in map : "nothing"'}
@@ -60,7 +60,7 @@ def test_rule_whose_expression_has_no_value_admits_the_job_and_is_reported() -> 
     assert decision.response("1").audit_annotations["rule-faults"] == f"custom/mine: {fault['custom/mine']}"
 
 
-def test_rule_whose_expression_has_no_value_rejects_the_job_if_on_error_is_deny() -> None:
+def test_rule_that_cannot_be_evaluated_rejects_the_job_if_the_setting_on_error_is_deny() -> None:
     decision = decide(policy(rule("object.spec.nothing == 1", onError="deny")))
     assert denials(decision) == [
         'spec: the rule could not be evaluated (Key not found in map : "nothing").'
@@ -69,7 +69,7 @@ def test_rule_whose_expression_has_no_value_rejects_the_job_if_on_error_is_deny(
 
 
 @pytest.mark.parametrize("on_error", ["skip", "deny"])
-def test_job_too_large_for_custom_rules_is_rejected_regardless_of_on_error(on_error: str) -> None:
+def test_job_too_large_for_custom_rules_is_rejected_regardless_of_the_setting_on_error(on_error: str) -> None:
     """Otherwise a user could avoid a rule by adding meaningless variables."""
     variables = [{"name": f"V{number}", "value": ""} for number in range(limits.MAX_JOB_VALUES // 3)]
     large = changed({"Worker.template.spec.containers.0.env": variables})
@@ -220,7 +220,7 @@ rules:
 """
 
 
-def test_trial_reports_the_lines_of_faults_and_warns_of_expressions_without_a_value() -> None:
+def test_trial_reports_the_lines_of_faults_and_warns_of_expressions_that_it_cannot_evaluate() -> None:
     tried = read(YAML, policy_model())
     sources = custom_rules_check.sources(tried)
     checked = custom_rules_check.check(tried, YAML, try_expressions(Trial(sources, tried.params)))

@@ -40,7 +40,9 @@ MISSING = {"key": "tier", "operator": "DoesNotExist"}
         ({"matchExpressions": [MISSING]}, {"matchLabels": {"tier": "a"}}, False),
     ],
 )
-def test_may_meet_is_true_if_both_selectors_can_match_one_namespace(first: Any, second: Any, expected: bool) -> None:
+def test_result_of_may_meet_is_true_if_both_selectors_can_match_one_namespace(
+    first: Any, second: Any, expected: bool
+) -> None:
     assert may_meet(layer(first), layer(second)) is expected
     assert may_meet(layer(second), layer(first)) is expected
 
@@ -57,7 +59,7 @@ selectors = st.lists(conditions, max_size=3).map(lambda expressions: {"matchExpr
 
 
 @given(selectors, selectors)
-def test_may_meet_is_exact_for_conditions_on_one_label(first: dict[str, Any], second: dict[str, Any]) -> None:
+def test_result_of_may_meet_is_exact_for_conditions_on_one_label(first: dict[str, Any], second: dict[str, Any]) -> None:
     one, two = layer(first), layer(second)
     possible = [{}, *({"tier": value} for value in "abcd")]
     assert may_meet(one, two) is any(one.selects(labels) and two.selects(labels) for labels in possible)

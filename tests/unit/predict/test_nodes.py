@@ -44,7 +44,7 @@ def test_facts_of_all_nodes_are_combined() -> None:
     )
 
 
-def test_any_node_can_have_the_largest_amount_or_come_from_karpenter() -> None:
+def test_largest_amount_and_karpenter_are_found_on_any_node() -> None:
     nodes = all_nodes(Snapshot([node("a", cpu="2"), node("b", {"karpenter.sh/nodepool": "x"}, cpu="9")]))
     assert nodes is not UNKNOWN
     assert nodes.most["cpu"] == quantity.parse("9")

@@ -423,7 +423,7 @@ def test_resource_of_a_device_class_is_accepted() -> None:
     assert len(violations("accelerator-available", changes, view=Snapshot(gpu_nodes(1)))) == 1
 
 
-def test_name_without_a_domain_in_ignored_resources_is_rejected() -> None:
+def test_setting_ignored_resources_rejects_a_name_without_a_domain() -> None:
     with pytest.raises(ValidationError, match=r'"gpu" is not a resource name such as nvidia\.com/gpu'):
         REGISTRY[RULE].settings.model_validate({"ignoredResources": ["gpu"]})
 

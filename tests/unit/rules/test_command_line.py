@@ -1,4 +1,4 @@
-"""command-line: the rule reports commands that do not start their program.
+"""The rule `command-line` reports commands that do not start their program.
 
 The conformance tests compare the rule's messages about numbers of ranks with the behaviour of mpirun.
 """

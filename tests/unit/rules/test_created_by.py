@@ -1,4 +1,4 @@
-"""The rule `created-by`: a new job may have only the name of its requester, and an update cannot change the name."""
+"""The rule `created-by`: in a new job, the annotation can only name the requester. An update cannot change the name."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def test_name_is_rejected_if_the_stored_job_is_unreadable() -> None:
     assert is_rejected(changed(by("eve")), "eve", old={"metadata": {"annotations": 3}, "spec": 3})
 
 
-def test_changed_name_is_rejected_next_to_another_change() -> None:
+def test_changed_name_is_rejected_together_with_another_change() -> None:
     assert is_rejected(changed(by("eve", **{TIMEOUT: "1h"})), "eve", old=changed(by("alice")))
 
 

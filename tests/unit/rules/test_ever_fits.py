@@ -27,7 +27,8 @@ LIMITS = "Worker.template.spec.containers.0.resources.limits"
 WORKER_ANNOTATIONS = "Worker.template.metadata"
 GPU_TAINT = {"key": GPU, "effect": "NoSchedule"}
 
-# The test job fits into this quota. It has a launcher with 1 cpu and 1Gi and four workers with 16 cpu, 64Gi and 2 GPUs.
+# The test job fits into this quota. The job has a launcher with 1 cpu and 1Gi, and four workers, each with 16 cpu,
+# 64Gi and 2 GPUs.
 ROOMY = {"cpu": 100, "memory": "1Ti", GPU: 100}
 
 
@@ -318,7 +319,7 @@ def test_topologies_are_ignored_without_topology_aware_scheduling() -> None:
     assert violations("ever-fits", changes, view=Snapshot(objects)) == []
 
 
-def test_pod_sets_of_one_group_get_one_flavor() -> None:
+def test_pod_sets_of_one_group_get_the_same_flavor() -> None:
     """Launcher and workers need 65 cpu. The two flavors have 65 cpu together, but neither has them alone."""
     group = {annotations.REQUIRED: "rack", annotations.POD_SET_GROUP: "all"}
     changes = {f"{role}.template.metadata": {"annotations": group} for role in ("Launcher", "Worker")}

@@ -131,7 +131,7 @@ def test_scheduling_policy_that_no_scheduler_reads_is_a_warning(
     ],
 )
 def test_min_available_out_of_range_is_reported(changes: Json, settings: Json, message: str, fix: str) -> None:
-    # Without gang scheduling the operator ignores minAvailable, so the violation is a warning.
+    # Without gang scheduling, the operator ignores minAvailable, so the violation is a warning.
     assert violations("gang", changes, settings=settings) == [Violation(MIN, message, fix=fix, advisory=not settings)]
 
 
@@ -222,7 +222,7 @@ def test_setting_without_effect_is_a_warning(changes: Json, settings: Json, path
     [("Worker", "volcano", "Launcher"), ("Launcher", "volcano", "Worker")],
 )
 def test_scheduler_named_for_only_one_role_is_a_warning(role: str, scheduler: str, other_role: str) -> None:
-    """Without gang scheduling the pods of the other role go to the default scheduler."""
+    """Without gang scheduling, the pods of the other role go to the default scheduler."""
     changes = {f"{role}.template.spec.schedulerName": scheduler}
     result = violations("gang", changes)
     path = f"spec.mpiReplicaSpecs[{other_role}].template.spec.schedulerName"

@@ -1,4 +1,4 @@
-"""job-size: the maximum number of bytes of a job."""
+"""The rule `job-size`: the maximum number of bytes of a job."""
 
 import pytest
 from pydantic import ValidationError

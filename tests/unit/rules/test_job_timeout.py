@@ -112,7 +112,7 @@ NONE = "is missing; every job needs a time limit"
 
 
 @pytest.mark.parametrize("without", [job(action="notify-only"), job(action="notify-only", timeout="72h")])
-def test_notify_only_without_a_limit_is_rejected(without: Json) -> None:
+def test_action_notify_only_without_a_limit_is_rejected(without: Json) -> None:
     [violation] = violations("job-timeout", without)
     assert (violation.path, violation.message) == (FIELD, NONE)
     assert violation.fix == "Set it to 604800 or less, or ask for an exemption."
@@ -148,7 +148,7 @@ def test_limit_of_zero_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "accepted"), [(DAY, False), (3 * DAY, True), (7 * DAY, True)])
-def test_with_notify_only_a_limit_below_the_annotated_time_is_rejected(seconds: int, accepted: bool) -> None:
+def test_limit_below_the_annotated_time_is_rejected_with_action_notify_only(seconds: int, accepted: bool) -> None:
     assert (violations("job-timeout", job(seconds, timeout="72h", action="notify-only")) == []) is accepted
 
 
@@ -185,7 +185,7 @@ OWNED = {"apiVersion": "a/v1", "kind": "B", "name": "c", "uid": "d", "controller
     ],
 )
 def test_new_job_cannot_exceed_the_maximum(submitted: Json, seconds: int, rejected: bool) -> None:
-    """By default a job runs for at most seven days. RBAC can grant a user an exemption."""
+    """By default, a job runs for at most seven days. RBAC can grant a user an exemption."""
     assert outcome(changed(submitted)) == (seconds, ["job-timeout"] * rejected)
 
 

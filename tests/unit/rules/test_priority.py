@@ -75,7 +75,7 @@ def test_existing_class_is_accepted(changes: Json) -> None:
             ],
         ),
         (job(labels=OURS), [f'(advice) {LABEL}: WorkloadPriorityClass "gone" does not exist']),
-        # Without Kueue only Volcano could read schedulingPolicy.priorityClass.
+        # Without Kueue, only Volcano could read schedulingPolicy.priorityClass.
         (job(policy="gone"), [f"(advice) {POLICY}: {ABSENT}"]),
     ],
 )
@@ -174,7 +174,7 @@ PREEMPTS = "PreemptLowerPriority"
         (with_priority(2_000_001_000, name="system-node-critical"), None),
         (with_priority(1000, "Never", "high"), None),  # it is unknown whether the class exists
         (with_priority(None, ""), CLASSES),
-        (with_priority(None, "Sometimes"), CLASSES),  # the rule pod-template reports invalid policies
+        (with_priority(None, "Sometimes"), CLASSES),  # the rule `pod-template` reports it
     ],
 )
 def test_priority_of_the_class_is_accepted(changes: Json, objects: list[Json] | None) -> None:

@@ -172,7 +172,7 @@ def test_variable_that_the_launchers_image_may_set_is_accepted() -> None:
     assert len(check("mpirun -x NCCL_DEBUG x", worker=["NCCL_DEBUG"])) == 1
 
 
-def test_variable_path_is_reported_if_the_command_has_the_folder_of_mpirun() -> None:
+def test_variable_named_path_is_reported_if_the_command_has_the_folder_of_mpirun() -> None:
     assert found(check("/opt/mpi/bin/mpirun -np 8 x", launcher=["PATH"])) == [
         f"{ON_LAUNCHER}PATH does not reach the ranks on workers"
     ]

@@ -111,7 +111,7 @@ def test_message_names_the_further_rejections_after_the_first() -> None:
     )
 
 
-def test_unset_field_is_not_reported_next_to_another_field() -> None:
+def test_unset_host_users_is_not_reported_next_to_another_field() -> None:
     changes = {f"{role}.{ADDED}": {"add": ["IPC_LOCK"]} for role in ("Launcher", "Worker")}
     for violation in violations("scc", changes, view=view({"default": ["restricted-v3"]})):
         assert violation.message.endswith('rejects "IPC_LOCK": capability may not be added')

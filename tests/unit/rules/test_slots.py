@@ -40,7 +40,7 @@ def sized(slots: int, gpu: int, command: str, **others: Any) -> Json:
         (sized(8, 16, "mpirun -np 32 x"), {}),  # 8 slots are the maximum
         (sized(9, 0, "sleep 1"), {"max": 9}),
         (sized(0, 0, "sleep 1"), {"min": 0}),
-        ({SLOTS: -1}, {}),  # the rule upstream-contract reports negative slots
+        ({SLOTS: -1}, {}),  # the rule `upstream-contract` reports negative slots
         ({SLOTS: REMOVE, **resources(gpu=1), COMMAND: REMOVE}, {}),
         (sized(3, 0, "mpirun x") | resources(cpu="2500m"), {}),
         (sized(3, 0, "mpirun x") | resources(cpu="0", requests={"cpu": "1"}), {}),
@@ -246,7 +246,7 @@ def test_inconsistent_slots_are_a_warning(changes: Json, message: str, fix: str)
         ),
     ],
 )
-def test_more_ranks_than_slots_are_a_warning(changes: Json, ranks: int, slots: int, fix: str) -> None:
+def test_more_ranks_than_slots_cause_a_warning(changes: Json, ranks: int, slots: int, fix: str) -> None:
     message = f"mpirun -np {ranks} refuses to start: {slots} slots in all"
     (violation,) = violations("slots", changes)
     assert violation == Violation(SLOTS, message, fix=fix, advisory=True)
@@ -348,7 +348,7 @@ def test_mpirun_that_certainly_fails_is_rejected(changes: Json) -> None:
         started_by("--hostfile /etc/mpi/hostfile", "horovodrun"),
     ],
 )
-def test_mpirun_that_may_start_is_a_warning(changes: Json) -> None:
+def test_mpirun_that_may_fail_or_start_causes_a_warning(changes: Json) -> None:
     [violation] = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
     assert violation.advisory
 
@@ -405,7 +405,7 @@ def test_launcher_that_is_a_worker_needs_the_gpus_of_a_worker() -> None:
     assert found_none.fix == "Use the same limits and claims in both."
 
 
-def test_too_few_cpus_of_a_launcher_that_is_a_worker_are_a_warning() -> None:
+def test_too_few_cpus_of_a_launcher_that_is_a_worker_cause_a_warning() -> None:
     result = violations("slots", sized(2, 2, "x") | {AS_WORKER: True} | resources("Launcher", gpu=2, cpu=1))
     message = "2 slots but 1 CPU in the launcher"
     assert result == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Request 2 CPUs.", advisory=True)]

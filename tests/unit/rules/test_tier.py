@@ -189,7 +189,7 @@ def test_gpus_of_claims_count_for_the_tier() -> None:
 
 
 @pytest.mark.parametrize("role", ["Launcher", "Worker"])
-def test_claim_with_an_unknown_number_of_gpus_is_a_warning(role: str) -> None:
+def test_claim_with_an_unknown_number_of_gpus_causes_a_warning(role: str) -> None:
     view = Snapshot([claim_template("other")])
     (violation,) = violations("tier", claims("t", role=role), settings={"maxGpus": 8}, view=view)
     assert violation.path == f"spec.mpiReplicaSpecs[{role}].template.spec.resourceClaims[0]"

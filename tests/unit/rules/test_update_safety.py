@@ -50,8 +50,11 @@ def test_job_that_the_operator_has_not_started_may_change(changes: dict[str, Any
 
 
 @pytest.mark.parametrize("uid", ["1", "another"])
-def test_change_of_a_job_with_a_launcher_is_rejected(uid: str) -> None:
-    """The operator has created the launcher but has not yet written the status."""
+def test_change_is_rejected_only_if_the_launcher_belongs_to_this_job(uid: str) -> None:
+    """The operator has created the launcher but has not yet written the status.
+
+    A launcher whose owner has a different uid belongs to a deleted job of the same name.
+    """
     metadata = {"name": "train-launcher", "namespace": "team-a", "ownerReferences": [OWNER]}
     view = Snapshot([{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}])
     result = violations("update-safety", {"spec.slotsPerWorker": 4}, old={"metadata.uid": uid}, view=view)

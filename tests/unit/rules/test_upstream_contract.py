@@ -35,7 +35,8 @@ def env(name: str, value: str | None = "x", role: str = "Launcher", **source: An
 
 
 REJECTED: list[tuple[dict[str, Any], str, str]] = [
-    # Each number in a comment is the number of a check in the operator's own validation. 1: the name
+    # Each number in a comment is the number of a check in the operator's own validation.
+    # 1: the name
     ({"metadata.name": "x" * 55}, "metadata.name", "has 64 characters, at most 63 are allowed"),
     ({"metadata.name": "x" * 54, "Worker.replicas": 11}, "metadata.name", "has 64 characters"),
     ({"metadata.name": ""}, "metadata.name", "is missing"),
@@ -65,7 +66,7 @@ REJECTED: list[tuple[dict[str, Any], str, str]] = [
     ({"spec.runPolicy.backoffLimit": -1}, "spec.runPolicy.backoffLimit", "is -1"),
     ({"spec.runPolicy.managedBy": ""}, "spec.runPolicy.managedBy", '"" is not supported'),
     ({"spec.runPolicy.managedBy": "me"}, "spec.runPolicy.managedBy", '"me" is not supported'),
-    # 14: the implementation. Check 13 never fails: before it, the operator replaces an empty path with the default.
+    # 14: the implementation. Check 13 is for an empty path and never fails, because the operator sets a default first.
     ({"spec.mpiImplementation": "MVAPICH"}, "spec.mpiImplementation", '"MVAPICH" is not supported'),
     # The schema accepts the quantity 1e1.5, but Go's decoder rejects it.
     ({f"{SPEC}.containers.0.resources.limits.cpu": BAD}, f"{POD}.containers[0].resources.limits[cpu]", BAD),
@@ -173,7 +174,7 @@ def test_wrong_replica_key_is_reported_with_the_correct_key(key: str, lost: str 
     ("user", "home"), [({}, "/root"), ({"runAsUser": 0}, "/root"), ({"runAsUser": 7}, "/home/mpiuser")]
 )
 @pytest.mark.parametrize("pod", ["Launcher.template.spec", "Worker.template.spec.containers.0"])
-def test_suggested_path_for_the_key_is_in_the_home_of_the_user(user: dict[str, int], home: str, pod: str) -> None:
+def test_suggested_path_for_the_ssh_key_is_in_the_home_of_the_user(user: dict[str, int], home: str, pod: str) -> None:
     changes = {"spec.sshAuthMountPath": "/etc/mpi", f"{pod}.securityContext": user}
     [violation] = violations("upstream-contract", changes)
     assert violation.fix == f"Set it to {home}/.ssh, or to .ssh in the home of the user."
@@ -221,7 +222,7 @@ def test_suggested_length_satisfies_the_rule_name_length() -> None:
 
 
 @pytest.mark.parametrize("path", ["/etc/mpi", "/etc/mpi/", "/etc//mpi", "//etc/mpi", "/etc/x/../mpi", "etc/mpi"])
-def test_key_mounted_over_the_hostfile_is_rejected(path: str) -> None:
+def test_ssh_key_mounted_over_the_hostfile_is_rejected(path: str) -> None:
     [violation] = violations("upstream-contract", {"spec.sshAuthMountPath": path})
     assert violation.path == "spec.sshAuthMountPath"
     assert violation.message.startswith("the operator mounts the hostfile at /etc/mpi")

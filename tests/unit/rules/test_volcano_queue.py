@@ -98,7 +98,7 @@ def test_missing_queue_is_rejected(changes: Json, path: str) -> None:
 
 
 def test_capacity_of_the_suggested_queue_is_checked() -> None:
-    """Without this check the user would see the problem at the next attempt."""
+    """Without this check, the user would see the problem only at the next attempt."""
     absent, small = reported(TEAM, queue("team-a", {GPU: 7}))
     assert (absent.path, absent.fix) == (FIELD, "Use team-a.")
     assert small.message == f'needs 8 {GPU}, queue "team-a" can hold 7'
@@ -207,7 +207,7 @@ def test_min_resources_above_the_capability_are_rejected() -> None:
 
 
 def test_only_requests_of_containers_are_added_up() -> None:
-    """The operator adds up the requests of containers. A missing request counts as the limit."""
+    """The operator adds up the requests of containers. If a request is missing, the operator adds the limit instead."""
     spec = "Worker.template.spec"
     changes = {
         **TEAM,

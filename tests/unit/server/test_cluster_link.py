@@ -105,7 +105,7 @@ async def test_watch_of_policies_is_restarted(tmp_path: Path, monkeypatch: pytes
 async def test_stale_cache_prevents_readiness_only_while_other_caches_are_fresh(
     tmp_path: Path, ages: dict[str | None, float], stale: set[str], unready: str
 ) -> None:
-    """In an outage of the API server all caches become stale together, and all replicas would become unready."""
+    """In an outage of the API server all caches become stale together. The replicas must stay ready."""
     async with link_to_nothing(tmp_path, Log()) as link:
         watches = [each for each in link.watches if each.kind.name in {"namespaces", "policies", "nodes"}]
         for watch in watches:

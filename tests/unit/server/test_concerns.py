@@ -97,7 +97,7 @@ async def policies(remembered: str, _: Path) -> AsyncIterator[Concerns]:
 
 @asynccontextmanager
 async def cluster(status: int, folder: Path) -> AsyncIterator[Concerns]:
-    """A replica whose lists are all rejected with `status`."""
+    """A replica whose list requests are all rejected with `status`."""
     api = FakeApi()
     api.lists = [refused(status)]
     async with RawTestServer(api.handle) as server:

@@ -1,4 +1,4 @@
-"""A controller's watch runs and has metrics. If it cannot read its resource, this is reported."""
+"""A controller's watch runs and has metrics. A watch that cannot read its resource is reported."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -75,7 +75,7 @@ async def test_state_of_a_controller_is_in_metrics_and_concerns() -> None:
         assert readiness.report() == report
 
 
-async def test_removal_of_keys_is_restarted_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_removal_of_ssh_keys_is_restarted_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     """Formerly, the removal ended silently after an unexpected answer."""
     monkeypatch.setattr(background, "RESTART_SECONDS", 0)
     runs = []

@@ -1,4 +1,4 @@
-"""Custom rules in a running service: verdicts, reported faults, and limits of slow expressions."""
+"""Custom rules in a running service: verdicts, reported faults, and limits on slow expressions."""
 
 import json
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_custom_rules_give_verdicts_and_report_faults(tmp_path: Path) -> None:
         assert service.service.readiness.ready
 
 
-def test_custom_rule_that_is_too_slow_rejects_jobs_only_if_its_on_error_is_deny(
+def test_too_slow_custom_rule_rejects_jobs_only_if_its_setting_on_error_is_deny(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "policy.yaml"

@@ -147,7 +147,7 @@ async def test_watch_continues_after_an_internal_error(monkeypatch: pytest.Monke
 async def without_list(
     api: Api, reason: str, **options: Any
 ) -> AsyncIterator[tuple[PolicyWatch, FakeWatch, list[Any], Log]]:
-    """A watch that has not listed policies yet, for this reason. Pauses take no time."""
+    """A watch that cannot list policies yet, because of `reason`. Pauses take no time."""
     watch, log, applied = FakeWatch(), Log(), []
     watch.synced = watch.known = False
     watch.reason = reason

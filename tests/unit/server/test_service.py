@@ -29,7 +29,7 @@ def pair(tmp_path):
 
 
 def refused(**settings):
-    """The error of a service that does not start with these settings."""
+    """The error that prevents the start of a service with these settings."""
     with pytest.raises(StartError) as error, live(**settings):
         pass
     return str(error.value)

@@ -84,7 +84,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
 
 
 def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
-    """Inject into a new job only what users cannot skip, because `mutate` takes too long for the job.
+    """Inject into a new job only what users cannot skip. The service uses this if `mutate` takes too long for a job.
 
     An update gets no injections, because rules reject an update that removes these values.
     """
@@ -113,7 +113,7 @@ def _unskippable(policy: Policy) -> Policy:
 
 
 def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> None:
-    """Write the annotation that lists the ids of the injections for people. No program reads it.
+    """Write the annotation that shows users the ids of the injections. No program reads the annotation.
 
     Earlier ids stay, because the API server may call the webhook again after another webhook changed the job.
     """

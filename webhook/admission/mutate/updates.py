@@ -301,7 +301,7 @@ def _with_changed_pairs(stored: Any, new: Any) -> Any:
 
 
 def _gets_nothing_back(stored: Any, new: Any, pattern: tuple[str, ...]) -> bool:
-    """True for a removed template, and for a security context that the user changed.
+    """True for a removed template, and for a security context in which the user set a value.
 
     The API server rejects some combinations of values in a security context.
     """

@@ -1,6 +1,6 @@
 """Compares verdicts and injections for existing jobs under the current and under changed policies.
 
-The jobs are judged as if they were created now. Policies do not stop running jobs.
+The jobs are judged as if they were created now. In a cluster, a changed policy does not stop running jobs.
 """
 
 from collections import Counter

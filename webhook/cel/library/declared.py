@@ -23,7 +23,7 @@ DOUBLE: Final = cel.Type.DOUBLE
 STRING: Final = cel.Type.STRING
 DYN: Final = cel.Type.DYN
 LIST: Final = cel.Type.List(DYN)
-"""A list of any type. The engine matches no value to a parameter of type `dyn`."""
+"""A list with items of any type. The type of a parameter cannot be `dyn` itself: the engine matches no value to it."""
 QUANTITY: Final = cel.Type(Amount.type)
 
 

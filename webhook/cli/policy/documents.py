@@ -75,9 +75,9 @@ def load(arguments: Iterable[str]) -> PolicyFiles:
 
 
 def applied(changes: PolicyFiles, in_force: Sequence[Layer], *, without: Iterable[str] = ()) -> list[Layer]:
-    """The policies after `kubectl apply` of `changes` and deletion of `without`; KeyError for an unknown name.
+    """The policies after `kubectl apply` of `changes` and deletion of the policies with the names in `without`.
 
-    The name of a bare document in `policies/warn.yaml` is `warn`.
+    KeyError if no policy has one of these names. The name of a bare document in `policies/warn.yaml` is `warn`.
     """
     new = [
         policy.layer(policy.name if policy.in_configmap else _called(policy.title))

@@ -1,4 +1,4 @@
-"""PodGroups of the coscheduling plugin. Only the existence of the kind matters: the selector matches no object."""
+"""PodGroups of the coscheduling plugin. Only the existence of the kind matters, so the selector matches no object."""
 
 from webhook.cluster.resource import Resource, Wire, cluster_wide
 

@@ -27,7 +27,7 @@ class KueueConfig(msgspec.Struct, frozen=True):
     selector_holds: bool | None
     """True if Kueue ignores all jobs in namespaces that `namespaces` does not select.
 
-    False if Kueue ignores only those without a queue, None if this depends on Kueue's version.
+    False if Kueue ignores only those of these jobs that have no queue, None if this depends on Kueue's version.
     """
     manages_without_queue: bool
     topology_aware: bool | None

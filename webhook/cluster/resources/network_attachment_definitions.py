@@ -14,7 +14,7 @@ class NetworkAttachmentDefinition(msgspec.Struct, frozen=True):
     namespace: str
     name: str
     resource: str = ""
-    """The extended resource that each attachment uses one unit of; empty if there is none."""
+    """The extended resource of which each attachment uses one unit; empty if there is none."""
 
 
 class _Annotations(msgspec.Struct, omit_defaults=True):

@@ -1,7 +1,7 @@
 """Pods that are named like a worker, but that no operator of Kubeflow created.
 
-The API server sends the metadata of all pods without an operator's label. The service ignores the pods with other
-names. The list may be long, and only one rule uses the pods, so the service is ready before the list is complete.
+The API server sends the metadata of all pods without an operator's label. The service drops the pods that are not named
+like a worker. The list may be long, and only one rule uses it, so the service is ready before the list is complete.
 """
 
 import re

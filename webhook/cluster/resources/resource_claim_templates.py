@@ -16,7 +16,7 @@ class DeviceChoice(msgspec.Struct, frozen=True, gc=False):
     count: int | None = 1
     """None for all devices of a node."""
     admin: bool = False
-    """Access for administrators to devices in use. Quotas count these devices too."""
+    """Whether an administrator gets access to devices that are in use. Quotas count these devices too."""
 
 
 class ResourceClaimTemplate(msgspec.Struct, frozen=True, gc=False):

@@ -137,8 +137,9 @@ class WaitingJob:
 
 
 class CurrentEntries:
-    """Selects the valid reservations: not expired, and for a job that may be missing in some replica's cache.
+    """Selects the valid reservations.
 
+    A reservation is invalid if it has expired, or if its job has ended, was deleted, or was submitted again and stored.
     `clock` is the API server's clock.
     """
 
@@ -155,8 +156,8 @@ class CurrentEntries:
         now, current, stored_names = self._clock(), list[LedgerEntry](), set[str]()
         for entry in reversed(lease.entries):
             reserved = entry.reservation
-            # After the death of a replica, the client sends its job again, so two reservations have this name. Only
-            # one of the two jobs can be stored.
+            # If a replica dies before its reply, the client sends the job again, so two reservations have this name.
+            # Only one of the two jobs can be stored.
             replaced = reserved.new and reserved.name in stored_names
             if replaced or reserved.uid in self._ended or not now < entry.expires <= now + 2 * limits.LIFETIME_SECONDS:
                 continue
@@ -193,9 +194,9 @@ class QuotaLedger:
     ) -> Decision:
         """The verdict with the current quotas. If `writes`, the use of an admitted job is reserved.
 
-        `first` is the verdict by the cache. ClusterError if quotas or reservations cannot be read or written: the
-        caller then uses the cache. DeadlineExceeded after `seconds`: if many jobs arrive at once, verdicts by the cache
-        would admit too many.
+        `first` is the verdict by the cache. ClusterError if quotas or reservations cannot be read or written. The
+        caller then judges by the cache. DeadlineExceeded after `seconds`. The caller must not use the cache then: if
+        many jobs arrive at once, verdicts by the cache would admit too many.
         """
         quotas = namespace_quotas(Context(namespace=namespace, view=self._view))
         job = WaitingJob(decide, first, quick_fit.limits(quotas), writes)

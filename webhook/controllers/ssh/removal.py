@@ -1,8 +1,8 @@
 """With --remove-keys, the SSH keys of a job are deleted when the job ends, not when the job is deleted.
 
 The operator does not create the Secret again after the launcher has ended (mpi-operator
-`pkg/controller/mpi_job_controller.go`, syncHandler). The operator creates no pods without the Secret, so every ended
-job had one. The service needs permission only to delete Secrets, not to read them.
+`pkg/controller/mpi_job_controller.go`, syncHandler). Every ended job had a Secret, because the operator creates no pods
+without it. The service needs permission only to delete Secrets, not to read them.
 
 At the time of the deletion, a new job with the same name may already have a new Secret. Therefore a dry-run deletion
 first returns the uid of the stored Secret. If the ended job still exists after the dry run, the Secret belongs to the
@@ -27,8 +27,8 @@ from webhook.controllers.reconciler import DONE, PacedClient, Reconciler
 from webhook.controllers.ssh.secret import SUFFIX
 
 NAME: Final = "key-removal"
-# The Lease is in the service's namespace, where the service may write Leases. It stores the time until which ended
-# jobs have been processed.
+# The Lease is in the service's namespace, where the service may write Leases. The Lease stores a time: all jobs that
+# ended before this time have been processed.
 LEASE: Final = f"{PROGRAM}-key-removal"
 ANNOTATION: Final = "training.openshift.io/removed-until"
 # Seconds between two writes of the progress.
@@ -62,7 +62,7 @@ class KeyRemoval:
         self._denied: ApiError | None = None
         self._denied_until = 0.0
         self._stored_count = 0
-        """Processed jobs at the last write of the progress."""
+        """The number of processed jobs at the last write of the progress."""
         self.view.on_change(MPI_JOBS, self._changed)
 
     async def run(self) -> None:

@@ -1,4 +1,4 @@
-"""The capability to lock memory. RDMA needs it if the node's limit of locked memory is low."""
+"""The capability to lock memory. RDMA needs this capability if the node's limit of locked memory is low."""
 
 from collections.abc import Iterator
 from typing import Final

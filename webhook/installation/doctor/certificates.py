@@ -60,7 +60,7 @@ class Certificates:
             return ()
 
     def status(self, now: datetime) -> TrustStatus:
-        """The status. If no replica was reached, the mounted Secret counts as served."""
+        """The status. If no replica was reached, the certificate in the mounted Secret counts as served."""
         self_managed = self.source == SELF_MANAGED and not isinstance(self.data, Unread)
         return status.describe(
             () if isinstance(self.bundles, Unread) else self.bundles,

@@ -42,7 +42,7 @@ def ok(text: str) -> Diagnosis:
 
 
 NOT_KNOWN = DiagnosisKind("not-known", Severity.UNKNOWN)
-"""The API server denied access. All checks use this kind."""
+"""A fact could not be read, in most cases because the API server denied access. All checks use this kind."""
 
 
 def not_known(subject: str, reason: str) -> Diagnosis:

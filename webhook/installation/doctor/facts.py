@@ -21,8 +21,8 @@ AGAIN: Final = "kubectl apply -k manifests/overlays/mine (your overlay)"
 KUEUE_HOOK: Final = "mmpijob.kb.io"
 """Kueue's hook, which suspends MPIJobs that have a queue. The name of the hook's configuration varies."""
 KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
-"""In Kueue's manifests, the name of the configuration with KUEUE_HOOK. The service may read no configuration of Kueue
-with another name."""
+"""The name that Kueue's manifests give to the configuration with KUEUE_HOOK. Of Kueue's configurations, the service has
+the right to read only the one with this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Policies:
     elsewhere: Sequence[tuple[str, str]] | Unread = ()
     """(namespace, name) of ConfigMaps with the label in other namespaces."""
     gangs: Mapping[str, str] = field(default_factory=dict)
-    """The value of the operator's option --gang-scheduling that a policy assumes, by the name of the policy."""
+    """For each policy, by name: the value of the operator's option --gang-scheduling that the policy assumes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A NetworkPolicy for every job. The policy or the job's annotation sets its posture, which is a degree of isolation.
+"""A NetworkPolicy for every job. The MPIJobPolicy or the job's annotation sets the posture, a degree of isolation.
 
 `job_policy` computes the object, and `upkeep` creates and restores the objects. The rule `network-policy` has the
 settings, and explains which traffic no NetworkPolicy filters.

@@ -3,7 +3,7 @@
 If a property of the cluster is unknown, the NetworkPolicy allows more rather than less. Its rules have the ports of
 pods, not of Services, because egress is checked after a Service's address has been translated. Its rules for DNS and
 the API server select no pods, because DNS and the API server may run outside pods. All pods of a job may connect to
-each other: with more than 64 hosts Open MPI starts daemons from worker to worker.
+each other: with more than 64 hosts, Open MPI starts daemons from worker to worker.
 """
 
 from collections.abc import Iterable, Sequence
@@ -95,7 +95,7 @@ def _https_and_api(job: MPIJob, settings: Settings, view: ClusterView) -> list[R
     https = [{"ipBlock": {"cidr": cidr}} for cidr in settings.https_cidrs]
     rules = [_rule("to", https, _ports([HTTPS], "TCP"))]
     namespace = job.metadata.namespace
-    # Without ports the rule would allow everything.
+    # Without ports, the rule would allow everything.
     if settings.api_ports and any(_has_token(replica.template, view, namespace) for _, _, replica in job.replicas):
         rules.append(_rule("to", [], _ports(settings.api_ports, "TCP")))
     return rules

@@ -107,8 +107,9 @@ def restart_policy(written: str | None, where: str, default: str, report: Report
 
 
 def launcher_gpus(launcher: dict[str, Any], options: Options, report: Report) -> str:
-    """The first field in which the launcher requests GPUs, or empty. With `keep_launcher_small` the requests are
-    removed.
+    """The first field in which the launcher requests GPUs; empty if there is none.
+
+    With `keep_launcher_small`, the requests are removed and the result is empty.
 
     GPUs are recognised as in training-operator (`pkg/controller.v1/mpi/mpijob.go`, `isGPULauncher`).
     """

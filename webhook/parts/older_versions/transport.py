@@ -1,4 +1,4 @@
-"""Converts pod templates to ssh. Older operators started ranks on workers with `kubectl exec`.
+"""Changes pod templates so that mpirun uses ssh. Older operators started ranks on workers with `kubectl exec`.
 
 Affinities and spread constraints get the new labels of pods. Sources of the old labels: mpi-operator v0.3.0
 `pkg/controllers/v1/mpi_job_controller.go` and training-operator `pkg/apis/kubeflow.org/v1/common_types.go`. Source of

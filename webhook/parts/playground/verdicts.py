@@ -44,7 +44,7 @@ class _Answer:
 
 
 def answer(question: Mapping[str, Any], *, namespace: str = DEFAULT_NAMESPACE, policy_namespace: str = PROGRAM) -> Json:
-    """The verdicts on all jobs in the text `job`. Without a text `policy`, the policies in `cluster` apply."""
+    """The verdicts on all jobs in the text `job`. If the text `policy` is empty, the policies in `cluster` apply."""
     texts = {pane: str(question.get(pane) or "") for pane in (JOB, POLICY, CLUSTER)}
     result = _Answer()
     world = _world(texts, result, policy_namespace)

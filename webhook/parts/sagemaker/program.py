@@ -57,7 +57,10 @@ def starts_ranks(request: TrainingJob) -> bool:
 def command(
     request: TrainingJob, how: Distribution, report: Report, *, ranks: int, host: str, variables: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """`host` is torchrun's rendezvous host. `variables` are the names of the variables that ranks get."""
+    """The launcher's command and args.
+
+    `host` is torchrun's rendezvous host. `variables` are the names of the variables that ranks get.
+    """
     algorithm = request.algorithm_specification
     container = [*(algorithm.container_entrypoint or ()), *(algorithm.container_arguments or ())]
     if starts_ranks(request):

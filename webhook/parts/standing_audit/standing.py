@@ -165,7 +165,7 @@ class StandingAudit:
     async def _judge(
         self, key: ByNamespace, data: bytes | msgspec.Raw, into: dict[ByNamespace, tuple[Broken, ...]]
     ) -> Decision | None:
-        # Only reviews read which accounts may use an SCC, so the SCCs are unknown here.
+        # An audit does not look up which accounts may use an SCC, as reviews do. So the SCCs count as unknown.
         view = WithoutJobs(Overlay(self.view, "", {SECURITY_CONTEXT_CONSTRAINTS: UNKNOWN}))
         try:
             decision = limited(

@@ -1,4 +1,4 @@
-"""Converts an MPIJob to a TrainJob of Kubeflow Trainer 2.3 and its TrainingRuntime.
+"""Converts an MPIJob to a TrainJob and a TrainingRuntime of Kubeflow Trainer 2.3.
 
 The runtime has the pod templates, because a TrainJob can set only a few of their fields. The templates get the fields
 that mpi-operator adds to pods, but that Trainer does not add. Sources: `newWorker` and `newLauncherPodTemplate` in

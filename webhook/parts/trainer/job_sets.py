@@ -1,4 +1,6 @@
-"""Faults for which the API server would reject the JobSet or its Jobs. The check replaces the rule `upstream-contract`.
+"""Faults for which the API server would reject the JobSet or its Jobs.
+
+For TrainJobs, this check replaces the rule `upstream-contract`.
 
 Sources: https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go (`ValidateCreate`) and
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/batch/validation/validation.go (`ValidateJob`).

@@ -47,7 +47,7 @@ class Work:
 
 
 def check_others(size: int, *, of_job: bool) -> None:
-    """TooLarge if the pods except launcher and nodes have too many bytes."""
+    """TooLarge if the pods other than the launcher and the nodes have too many bytes."""
     if size > MAX_OTHER_PODS_BYTES:
         fault = f"{size:,} bytes of other pods than launcher and nodes"
         message = f"too large to judge: {fault}, at most {MAX_OTHER_PODS_BYTES:,}"

@@ -122,7 +122,7 @@ def _fitted(rule: Rule, shape_of: ShapeOf) -> Rule:
         shape = shape_of(ctx)
         if rule.id in BESIDES:
             yield from BESIDES[rule.id](shape)
-        # The rule's message about root describes mpi-operator's mount of the key.
+        # The rule's message about root describes mpi-operator's mount of the key, so it would be wrong for Trainer.
         if rule.id != "ssh-paths" or upstream.user_of_launcher(shape) != 0:
             left_out = upstream.left_to_jobs(shape) if rule.id == "images" else ()
             yield from (violation for violation in rule.check(job, settings, ctx) if violation.path not in left_out)

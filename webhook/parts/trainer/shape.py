@@ -131,7 +131,7 @@ def _shape(
         mounted = set(replicated.mounts)
         volumes = [name for name in claims if name in mounted]
         volumes += [kinds.KEY_VOLUME, kinds.HOSTFILE_VOLUME] if role else []
-        volumes += replicated.mounts if not name else []  # patches of TrainJobs may add missing volumes
+        volumes += replicated.mounts if not name else []  # a TrainJob's patches may add these volumes
         template["spec"]["volumes"] = _volumes(template["spec"].get("volumes"), volumes)
         replica = {
             "replicas": replicated.replicas * replicated.pods if role == WORKER else 1,
@@ -166,7 +166,7 @@ def _shape(
             "mpiImplementation": policy.get("mpiImplementation"),
             "runPolicy": {key: value for key, value in run_policy.items() if value is not None},
             "mpiReplicaSpecs": specs,
-            # Rules skip updates that leave this document unchanged, so it has a digest of the other pods.
+            # Rules skip updates that leave this document unchanged, so the document has a digest of the other pods.
             "besides": _digest(others, job),
         },
     }

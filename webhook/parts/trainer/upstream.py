@@ -14,7 +14,7 @@ from webhook.parts.trainer.replicated_jobs import launcher_is_node
 from webhook.parts.trainer.shape import ROLES, Shape
 from webhook.rules import CauseReason, Violation, shortened
 
-# JobSet checks names of pods with this suffix, since Kubernetes adds a random suffix.
+# JobSet checks the length of pod names with this example of the random suffix.
 _POD_SUFFIX: Final = "-abcde"
 # Trainer's `runtimeSnapshotSuffix` and `MPIHostfileConfigMapSuffix`
 _SNAPSHOT: Final = "-runtime-snapshot"

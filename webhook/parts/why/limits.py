@@ -14,7 +14,7 @@ MAX_EVENTS_SHOWN: Final = 5
 MAX_TEXT_CHARACTERS: Final = 8192
 """Characters that `why` reads from a text in the cluster: the time for matching patterns is quadratic in the length."""
 MAX_CAUSE_CHARACTERS: Final = 1024
-"""Characters of a cause's text: the limit for an Event's message."""
+"""Characters of a cause's text. The message of an Event has the same limit in Kubernetes."""
 MAX_LINE_CHARACTERS: Final = 300
 """Characters of a cause in the summary line."""
 MAX_REJECTION_CHARACTERS: Final = 1024

@@ -99,7 +99,7 @@ class SightReader:
         )
 
     async def _tried(self, job: KubernetesObject, pods: list[KubernetesObject]) -> dict[str, str]:
-        """The API server's rejections of dry runs of missing pods, by role. Events about them may have expired."""
+        """The API server's rejections of dry runs of missing pods, by role. Earlier Events may have expired."""
         sight = Sight(now=datetime.now(UTC), job=job, pods=pods)
         if sight.suspended or sight.finished or (sight.launchers and len(sight.workers) >= sight.requested_workers):
             return {}

@@ -1,4 +1,4 @@
-"""Predicts if a ClusterQueue could admit a job's pod sets when nothing else uses it.
+"""Predicts if a ClusterQueue could admit a job's pod sets while nothing else uses quota.
 
 Kueue gives each pod set one flavor for all resources of a resource group: the first flavor that fits. Kueue never
 revises a choice (kueue `pkg/scheduler/flavorassigner/flavorassigner.go`, `assignFlavors`). If no combination of flavors

@@ -1,4 +1,4 @@
-"""Predicts if Kueue manages the jobs of a namespace (kueue `pkg/controller/jobframework/{reconciler,setup}.go`)."""
+"""Predicts whether Kueue manages a namespace's jobs (kueue `pkg/controller/jobframework/{reconciler,setup}.go`)."""
 
 from enum import Enum
 from typing import Final

@@ -22,7 +22,7 @@ _ALLOWED_FLAVORS: Final = PREFIX + "workload-allowed-resource-flavors"
 
 
 class PodSet(msgspec.Struct, frozen=True):
-    """Pods of one role. `requests` are the certain requests of one pod, in Kueue's units."""
+    """Pods of one role. `requests` are the requests of one pod that Kueue certainly counts, in Kueue's units."""
 
     role: str
     path: str

@@ -1,9 +1,9 @@
 """The topology annotations that keep the workers of a job together in a ClusterQueue.
 
 A flavor with a topology takes only pod sets that request a topology. A flavor without a topology takes only pod sets
-that request none. If every flavor of a queue has a topology, Kueue assumes a request for pod sets without one (kueue
-`pkg/scheduler/flavorassigner/tas_flavorassigner.go`). If a queue has flavors of both kinds, a job gets the annotations
-only if it fits no flavor without them.
+that request none. If every flavor of a queue has a topology, Kueue treats every pod set as if it requested a topology
+(kueue `pkg/scheduler/flavorassigner/tas_flavorassigner.go`). If a queue has flavors of both kinds, a job gets the
+annotations only if no flavor takes the job without them.
 """
 
 from collections.abc import Iterator, Mapping

@@ -30,7 +30,7 @@ _ADVICE: Final = {
     "sysctls": "Remove the sysctl; set it on the nodes if they need it.",
     "windowsHostProcess": "Remove hostProcess.",
 }
-# Why the capability often has no effect, and how container runtimes allow memory locking without it:
+# An issue explains why the capability often has no effect, and how container runtimes allow memory locking without it:
 # https://github.com/NVIDIA/nvidia-container-toolkit/issues/2037
 _IPC_LOCK: Final = (
     "IPC_LOCK is in effect for root only: for RDMA to pin memory, administrators raise the limit on the nodes instead "

@@ -44,7 +44,7 @@ class Outstanding:
     missing: Counter[PodShape] = field(default_factory=Counter)
     """The number of missing pods, by shape."""
     running: Counter[tuple[PodShape, ...]] = field(default_factory=Counter)
-    """The number of running jobs, by the shapes of their pods."""
+    """The number of active jobs, by the shapes of their pods."""
 
     def running_without(self, job: MPIJobRecord | None) -> Counter[tuple[PodShape, ...]]:
         running = self.running.copy()

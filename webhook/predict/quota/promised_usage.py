@@ -64,7 +64,7 @@ class Promises:
         )
 
     def at_most(self, quotas: Quotas, *, without: str = "") -> Mapping[str, Amounts]:
-        """The maximum future use by all jobs except the named one, by quota name.
+        """For each quota, by name: the maximum future use by all jobs except the job `without`.
 
         The time is not charged to the review: 5,000 jobs of different sizes and 10 quotas take 100 ms.
         """
@@ -107,7 +107,7 @@ def _reserved(ctx: Context) -> Iterator[Reservation]:
             if isinstance(job, Answer) or job.uid != reservation.uid:
                 yield reservation
             elif not job.over:
-                # `promised` sees only stored MPIJobs. The objects of other stored jobs count in `used`.
+                # `promised` sees only stored MPIJobs. Stored jobs of other kinds already count as objects in `used`.
                 yield msgspec.structs.replace(reservation, objects=()) if other else reservation
 
 

@@ -19,7 +19,7 @@ class Settings(RuleSettings):
 
 @rule("example-cost-centre", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Reports a label that is missing or has a different value."""
+    """Reports a missing label, or a label with a cost centre that is not allowed."""
     path = f"metadata.labels[{settings.label}]"
     value = (job.metadata.labels or {}).get(settings.label, "")
     if not value:

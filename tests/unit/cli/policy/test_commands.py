@@ -89,7 +89,7 @@ class TestEffective:
         elsewhere = self.values("--cluster", "cluster.yaml", "--policy-namespace", "other")
         assert elsewhere["rules.worker-count.max"] == [100, "built-in default"]
 
-    def test_policies_of_files_are_applied(self) -> None:
+    def test_policies_from_files_are_applied(self) -> None:
         cluster = ("--cluster", "cluster.yaml")
         assert self.values(*cluster, "--policy", "strict.yaml", name="team-b")["rules.worker-count.max"] == [3, "base"]
         assert self.values(*cluster, "--policy", "strict.yaml")["rules.worker-count.max"] == [64, "premium"]
@@ -98,7 +98,7 @@ class TestEffective:
         assert bare["rules.worker-count.max"] == [64, "premium"]
         assert bare["mode"] == ["warn", "bare"]
 
-    def test_policies_of_files_need_no_cluster(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_policies_from_files_need_no_cluster(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")
         result = run("effective", "-n", "team-a", "--policy", "strict.yaml", "--policy", "bare.yaml")
         assert result.exit_code == 0

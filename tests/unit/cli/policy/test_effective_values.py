@@ -89,13 +89,13 @@ def test_effective_action_is_shown_if_the_mode_weakens_it() -> None:
 
 
 def test_setting_inject_only_is_shown() -> None:
-    values = report(layer("some", "injectOnly: [labels, istio]\ninjections: {istio: {enabled: false}}"))
+    values = report(layer("listed", "injectOnly: [labels, istio]\ninjections: {istio: {enabled: false}}"))
     assert values.notes == ["injectOnly is [labels, istio]: no other injection is active"]
-    assert shown(values, "injectOnly") == "some [labels, istio]"
+    assert shown(values, "injectOnly") == "listed [labels, istio]"
     assert shown(values, "injections.labels.enabled") == "built-in default true"
-    assert shown(values, "injections.istio.enabled") == "some false"
+    assert shown(values, "injections.istio.enabled") == "listed false"
     assert shown(values, "injections.mpi-env.enabled") == "built-in default true (false here)"
-    assert report(layer("none", "injectOnly: []")).notes == ["injectOnly is []: no other injection is active"]
+    assert report(layer("empty", "injectOnly: []")).notes == ["injectOnly is []: no other injection is active"]
 
 
 def test_exemptions_are_shown_with_source_and_end_date() -> None:

@@ -159,7 +159,7 @@ class TestFacts:
         assert outcomes(suite("expect: [{rule: worker-count}]", "user: {name: ci}\ndate: 2027-02-01\n"), code=0)
         assert outcomes(suite("expect: [{rule: worker-count}]", "user: {name: eve}\ndate: 2027-01-31\n"), code=0)
 
-    def test_annotation_exempts_only_for_a_user_who_may_exempt(self) -> None:
+    def test_annotation_exempts_a_job_only_if_the_user_may_exempt_jobs(self) -> None:
         case = (
             f'change:\n      {REPLICAS}: 9\n      metadata.annotations[training.openshift.io/exempt]: worker-count\n'
             "      metadata.annotations[training.openshift.io/exempt-reason]: OPS-43\n"

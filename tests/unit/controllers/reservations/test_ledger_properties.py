@@ -14,7 +14,7 @@ from tests.support.virtual_time import run
 from webhook.controllers.reservations.limits import LIFETIME_SECONDS
 
 CLOCKS = 4.0  # seconds by which two replicas' estimates of the API server's clock may differ
-LATE = 20.0  # seconds after the last step, in which every job gets its verdict
+LATE = 20.0  # seconds after the last step, enough for every job to get its verdict
 
 Step = tuple[float, str, str, int, int]
 """Seconds since the previous step, kind of step, name of a job, number of workers, number of the replica."""

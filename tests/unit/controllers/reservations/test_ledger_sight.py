@@ -69,7 +69,7 @@ def stalled(silent: float, cached: list[str]) -> World:
 
 
 def looking(listed: list[Any]) -> Callable[[ClusterView], Decision]:
-    """A decision that appends the names of the jobs to `listed`, or None if the ledger did not list the jobs."""
+    """A function that decides. It appends the jobs' names to `listed`, or None if the ledger did not list them."""
 
     def decide(view: ClusterView) -> Decision:
         assert isinstance(view, Overlay)

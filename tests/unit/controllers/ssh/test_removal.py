@@ -23,7 +23,8 @@ JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
 class Api:
     """An API server with Secrets, jobs and a Lease.
 
-    A deletion raises the exception that `failures` has for the job. `between` is called before each real deletion.
+    A deletion raises the exception that `failures` has for the job. `between` is called before each deletion that is
+    not a dry run.
     """
 
     def __init__(self) -> None:

@@ -139,7 +139,7 @@ def test_secret_in_a_request_other_than_a_create_is_not_changed(fields):
     assert skipped(OPERATORS, **fields) == "not a CREATE of a Secret"
 
 
-def test_secret_is_not_changed_if_the_policy_switches_keys_off():
+def test_secret_is_not_changed_if_the_policy_leaves_ssh_keys_to_the_operator():
     assert skipped(OPERATORS, "operator") == "the policy leaves SSH keys to the operator"
 
 

@@ -28,7 +28,7 @@ def notices(job: JobLife, launcher: Any, hours: float) -> list[str]:
 
 
 @pytest.mark.parametrize(("hours", "count"), [(0, 0), (19.19, 0), (19.2, 1), (19.94, 1), (19.96, 0), (24, 0)])
-def test_notice_before_the_limit_is_due_for_a_while_after_80_percent_of_the_time(hours: float, count: int) -> None:
+def test_notice_of_a_near_limit_is_due_for_a_while_after_80_percent_of_the_time(hours: float, count: int) -> None:
     assert notices(RUNNING, LIMITED, hours) == count * [
         "TimeLimitNear: 80 % of this job's time limit of 1d (activeDeadlineSeconds) have passed. At "
         "2026-01-02T00:00:00Z the job is terminated and fails, even if it is nearly done: save a checkpoint before. "

@@ -115,7 +115,7 @@ PROJECTED = [{"name": "t", "projected": {"sources": [{"serviceAccountToken": {"p
         ({f"{WORKER}.volumes": [{"name": "c", "projected": {"sources": [{"configMap": {"name": "c"}}]}}]}, False),
     ],
 )
-def test_api_server_is_allowed_if_a_pod_has_a_token_and_the_posture_is_restricted(
+def test_egress_to_the_api_server_is_allowed_if_a_pod_has_a_token_and_the_posture_is_restricted(
     changes: dict[str, Any], allowed: bool
 ) -> None:
     for posture, expected in ((Posture.RESTRICTED, allowed), (Posture.ISOLATED, False)):
@@ -132,7 +132,7 @@ def test_api_server_is_allowed_if_a_pod_has_a_token_and_the_posture_is_restricte
         ({f"{WORKER}.automountServiceAccountToken": True}, True),
     ],
 )
-def test_api_server_is_not_allowed_if_the_service_account_gives_no_token(
+def test_egress_to_the_api_server_is_not_allowed_if_the_service_account_gives_no_token(
     changes: dict[str, Any], allowed: bool
 ) -> None:
     view = Snapshot([service_account("default", token=False), service_account("talks")])
@@ -140,7 +140,7 @@ def test_api_server_is_not_allowed_if_the_service_account_gives_no_token(
     assert ({"ports": tcp(443, 6443)} in made["egress"]) is allowed
 
 
-def test_api_server_gets_no_rule_if_the_setting_api_ports_is_empty() -> None:
+def test_egress_has_no_rule_for_the_api_server_if_the_setting_api_ports_is_empty() -> None:
     """A rule without peers and ports would allow everything."""
     with_token = job(**{f"{WORKER}.automountServiceAccountToken": True})
     made = spec(with_token, Posture.RESTRICTED, Settings.model_validate({"apiPorts": []}), NothingKnown())

@@ -198,7 +198,7 @@ async def test_after_a_policy_change_a_new_job_is_checked_before_existing_jobs(c
         assert len(cluster.calls) == calls + 2
 
 
-async def test_job_gets_its_network_policy_when_that_of_a_deleted_namesake_is_gone(
+async def test_job_gets_its_network_policy_after_the_network_policy_of_a_deleted_namesake_is_gone(
     cluster: KeptObjects,
 ) -> None:
     store(cluster)

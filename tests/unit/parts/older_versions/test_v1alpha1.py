@@ -50,7 +50,7 @@ def test_worker_count_and_worker_limits_and_slots_are_computed(
 
 
 @pytest.mark.parametrize("resource", ["cpu", "nvidia.com/gpu", "tpu"])
-def test_processing_resource_type_without_units_is_reported_as_lost(resource: str) -> None:
+def test_field_processing_resource_type_without_units_is_reported_as_lost(resource: str) -> None:
     notes = convert(job(replicas=3, processingResourceType=resource)).report.notes
     assert [note.outcome for note in notes if note.field == "spec.processingResourceType"] == [Outcome.LOST]
 
@@ -106,7 +106,7 @@ def test_request_for_gpus_is_set_to_the_limit_computed_from_the_units() -> None:
     assert container["resources"] == {"requests": {"nvidia.com/gpu": 8, "cpu": 1}, "limits": {"nvidia.com/gpu": 8}}
 
 
-def test_launcher_on_master_is_reported_as_lost() -> None:
+def test_field_launcher_on_master_is_reported_as_lost() -> None:
     lost = {note.field: note.text for note in convert(job(replicas=2, launcherOnMaster=True)).report.of(Outcome.LOST)}
     assert "node-role.kubernetes.io/control-plane" in lost["spec.launcherOnMaster"]
 

@@ -63,7 +63,7 @@ async def test_files_of_the_page_are_served_with_security_headers(
     assert headers["x-content-type-options"] == "nosniff"
 
 
-async def test_check_returns_a_verdict(page: Playground) -> None:
+async def test_request_to_check_a_job_returns_a_verdict(page: Playground) -> None:
     status, body, _ = await send("POST", f"{page.url}api/check", json={"job": "kind: Pod"})
     assert status == 200
     assert "there is no MPIJob here" in body

@@ -335,7 +335,7 @@ def covers(field: str, path: str) -> bool:
 
 
 def leaves(value: Any, path: str = "") -> Iterator[str]:
-    """The path of each value."""
+    """The path of each value that is neither a mapping nor a list."""
     if isinstance(value, dict):
         for key, item in value.items():
             by_user = path.endswith("Parameters") or path == "Environment"

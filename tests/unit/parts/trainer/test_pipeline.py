@@ -194,7 +194,7 @@ def test_job_with_an_unknown_runtime_is_admitted(job, view):
     assert (decision.allowed, decision.skipped) == (True, pipeline.RUNTIME_UNKNOWN)
 
 
-def test_runtime_without_mpi_and_its_jobs_are_skipped():
+def test_runtimes_and_jobs_without_mpi_are_skipped():
     base = runtime()
     base["spec"]["mlPolicy"] = {"numNodes": 300, "torch": {}}
 
@@ -324,7 +324,7 @@ def test_lenient_mode_of_the_policy_weakens_the_action(mode):
 
 
 NOT_APPLIED = {
-    "api-access": "an injection fixes its violations, and nothing is injected into TrainJobs",
+    "api-access": "the fix is an injection, and nothing is injected into TrainJobs",
     "clean-pod-policy": "JobSet decides which pods are deleted",
     "created-by": "nothing is injected into TrainJobs, so the annotation has no meaning",
     "gang": "the runtime has podGroupPolicy instead of schedulingPolicy",

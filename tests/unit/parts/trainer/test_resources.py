@@ -133,7 +133,7 @@ def test_total_size_of_runtimes_is_limited(resource):
     assert MAX_RUNTIMES_BYTES - MAX_RUNTIME_BYTES < cache.bytes <= MAX_RUNTIMES_BYTES
 
 
-def test_runtime_fits_into_the_cache_after_a_different_runtime_is_removed_or_became_too_large():
+def test_runtime_fits_into_the_cache_after_another_runtime_is_removed_or_becomes_too_large():
     cache = Cache(TRAINING_RUNTIMES)
     for number in range(6):
         cache.put("team", f"runtime-{number}", 200_000)

@@ -176,7 +176,7 @@ def test_patch_is_merged_and_its_paths_are_translated():
     assert shape.places.of(f"{WORKERS}.template.spec.nodeSelector[pool]").in_runtime
 
 
-def test_replicated_job_that_a_patch_labels_trainer_gets_the_image_of_spec_trainer():
+def test_replicated_job_gets_the_image_of_spec_trainer_if_a_patch_sets_the_label_of_a_trainer():
     label = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
     job = train_job(image="registry.example.com/own:1", patches=[patch("node", {}, labels=label)])
 

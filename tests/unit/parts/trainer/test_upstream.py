@@ -1,4 +1,4 @@
-"""Checks for faults that only TrainJobs can have, because Trainer differs from mpi-operator."""
+"""The module `upstream` finds faults that only TrainJobs can have, because Trainer differs from mpi-operator."""
 
 import pytest
 

@@ -134,7 +134,7 @@ def test_topology_request_is_compared_with_the_topology_of_the_flavor(
     assert (result and result.message) == (expected and f"flavor f {expected}")
 
 
-def test_topology_request_with_layers_is_unknown() -> None:
+def test_topology_request_with_the_annotation_for_layers_is_not_evaluated() -> None:
     assert TopologyRequest.of({annotations.LAYERS: "[]"}) is None
 
 

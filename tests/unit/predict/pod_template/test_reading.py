@@ -1,4 +1,4 @@
-"""Jobs are decoded once, for the rules and for the API server's validation."""
+"""A job is decoded once. Rules and the prediction of the API server's validation use the same result."""
 
 import json
 
@@ -17,7 +17,7 @@ def test_templates_of_a_valid_job_have_the_types_of_the_model() -> None:
     assert [type(replica.template) for _, _, replica in job.replicas] == [model.Template] * 2
 
 
-def test_job_with_a_fault_is_decoded_as_in_the_module_mpijob() -> None:
+def test_job_with_a_fault_is_decoded_as_by_the_module_mpijob() -> None:
     job = changed({"Worker.template.spec.containers.0.imagePullPolicy": "always"})
     assert decode_job(json.dumps(job).encode()) == mpijob.decode(json.dumps(job).encode())
 

@@ -39,7 +39,7 @@ def test_promised_job_reduces_what_is_left() -> None:
     assert not left.holds(workers(4))
 
 
-def test_no_job_certainly_fits_if_the_use_is_unknown() -> None:
+def test_job_is_not_certain_to_fit_if_the_usage_is_unknown() -> None:
     assert not room({GPUS: 8}, {}).holds(workers(1))
 
 

@@ -176,7 +176,7 @@ def order(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def after_kueue(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
-    """Reports that Kueue's hook is called before the hooks of this service, and is not called again afterwards."""
+    """Reports a hook of Kueue that is called only before the hooks of this service, and not again afterwards."""
     ours = configuration(mutating)
     if ours is None:
         return

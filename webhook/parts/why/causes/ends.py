@@ -1,4 +1,4 @@
-"""Why a container ended: from its log, its reason or its exit code."""
+"""The cause of a container's end, from its log, its reason or its exit code."""
 
 from typing import Final
 

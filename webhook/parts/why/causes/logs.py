@@ -57,7 +57,7 @@ _LOST: Final = re.compile(
     r"Connection (?:was likely )?(?:closed|reset)|gloo/transport|remote process exited|PROC_FAILED"
     r"|socketStartConnect|connect returned|Communication error with rank|\b(?:signal|CODE:|SIGNAL:) 6\b"
 )
-# Exceptions that only report the failure of a different process, or that deepspeed had no hostfile.
+# Exceptions that report only the failure of a different process, or only a missing hostfile of deepspeed.
 _SECOND: Final = re.compile(
     r"ChildFailed|CalledProcess|NCCL|\bMPI|[Hh]orovod|\b(?:ssh|SSH)\b|DistBackend|killed by signal"
     rf"|DataLoader worker|no GPU resources available|Found no NVIDIA driver|{_LOST.pattern}"
@@ -176,9 +176,9 @@ def program_output(log: str) -> ProgramOutput:
 def _raised(log: str) -> tuple[Raised | None, int]:
     """The exception that ended the program, and the end of the last traceback.
 
-    Usually this is the last exception, because a program that continues has caught the earlier exceptions. Exceptions
-    directly before the last may be from ranks that failed earlier. An exception that only reports the failure of a
-    different process is returned only if there is no other exception.
+    The last exception usually ended the program: a program that continues has caught the earlier exceptions. But
+    exceptions directly before the last one may be from ranks that failed earlier. An exception that only reports the
+    failure of a different process is returned only if there is no other exception.
     """
     tracebacks = [*_tracebacks(log)]
     if not tracebacks:

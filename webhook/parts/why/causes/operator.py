@@ -1,4 +1,4 @@
-"""The operator is missing, ignores the job, rejects the job, or cannot create the job's objects."""
+"""Causes at the operator: it is missing, ignores the job, rejects the job, or cannot create the job's objects."""
 
 from collections.abc import Iterator
 from datetime import timedelta

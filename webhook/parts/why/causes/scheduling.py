@@ -25,7 +25,7 @@ _NODES: Final = re.compile(
 _ROOM: Final = re.compile(r"Insufficient (\S+?)[.,]?(?: |$)|Too many pods")
 _TAINT: Final = re.compile(r"untolerated taint \{([^:}]+): ?([^}]*)\}")
 _OF_NODES: Final = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-"""Taints of nodes that are not ready or not meant for jobs."""
+"""Prefixes of taints on nodes that are not ready or not meant for jobs."""
 # Texts that need quotes, because YAML reads them as numbers, booleans or null.
 _NEEDS_QUOTES: Final = re.compile(r"\d.*|true|false|yes|no|on|off|y|n|null", re.IGNORECASE)
 _OWN_LAUNCHER: Final = (

@@ -1,4 +1,4 @@
-"""Containers that do not start or keep ending, as reported by the kubelet."""
+"""Containers that end again and again, or that do not start, as reported by the kubelet."""
 
 import re
 from collections.abc import Iterator
