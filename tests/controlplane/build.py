@@ -133,7 +133,9 @@ def copy_data(go: Path, data: Data, folder: Path, into: Path) -> None:
 
 def _failure(target: Target, log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines()
-    packages = [line for line in lines if " " in line or "\t" in line]  # with -v, go prints a line for each package
+    packages = [
+        line for line in lines if " " in line or "\t" in line
+    ]  # lines without a blank are names of packages, by -v
     return "\n".join(
         [
             f"Building {target.name} failed. The last lines of output:",

@@ -60,7 +60,7 @@ class Exports:
         """Whether `-x` names the variable."""
         if name in self.named or not self._starts:
             return name in self.named
-        # `name` can start only with the last text that sorts before it or equals it.
+        # Among the sorted texts, only the last one that is not above `name` can be its beginning.
         place = bisect_right(self._starts, name)
         return place > 0 and name.startswith(self._starts[place - 1])
 
@@ -69,7 +69,7 @@ class Exports:
 
 
 def _of_options(options: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[bool, str]]:
-    """(the option is `-x`, its value) for each option."""
+    """For each option, whether it is `-x`, and its value."""
     return [(name == "x", values[0]) for name, values in options if values and (name == "x" or name in PAIRS)]
 
 

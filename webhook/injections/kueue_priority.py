@@ -45,4 +45,4 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if exists is False:
         yield Caution(f'WorkloadPriorityClass "{name}" of the policy does not exist')
     elif exists is True and patch.add(LABEL, name):
-        yield f"added {PRIORITY_CLASS}={name}, the place in the queue"
+        yield f"added {PRIORITY_CLASS}={name}: it decides the place in the queue"

@@ -52,7 +52,7 @@ from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
 # $1: seconds; $2: an option of ssh with a port, or nothing. A worker is ready if it answers on this port or on the port
-# in the image's configuration of ssh. To try the configured port, the loop passes -T, which has no effect here.
+# in the image's configuration of ssh. The option -T has no effect here: it stands for "no option".
 SCRIPT: Final = """(
 command -v ssh >/dev/null || { echo "no ssh in this image: the launcher starts at once"; exit; }
 end=$(($(date +%s) + $1))

@@ -31,7 +31,7 @@ VARIABLE: Final = "MPIJOB_WEBHOOK_PLUGINS"
 RESERVED: Final = frozenset({"schema", REQUIRED_INJECTION, PREFIX})
 """Ids that plug-ins may not use. Custom rules, and findings without a rule, have these ids."""
 
-State = Literal["in force", "broken", "not named"]
+State = Literal["in force", "broken", "unused"]
 _ID: Final = re.compile(r"[a-z](?:[a-z0-9]*-)*[a-z0-9]+")
 
 
@@ -56,9 +56,9 @@ class Plugin:
     name: str
     version: str = ""
     """The version of the package; empty if it is not installed."""
-    state: State = "not named"
+    state: State = "unused"
     rules: tuple[str, ...] = ()
-    """The ids of the active rules; for a plug-in that is not named, the ids of all its rules."""
+    """The ids of the active rules; for an unused plug-in, the ids of all its rules."""
     injections: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     """Problems. The other parts of the plug-in are active."""

@@ -11,11 +11,11 @@ from webhook.client.calls import Address
 from webhook.server.http_server import HttpConnection, HttpServer
 from webhook.server.limits import MAX_HANDSHAKE_SECONDS
 
-# Seconds for clients to complete the TLS shutdown after the last review.
+# When the port closes: seconds in which all clients together can complete the TLS shutdown.
 CLOSE_SECONDS = 1.0
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared, never bound
 BACKLOG = 1024
-# Seconds for a client to read its last reply and end TLS.
+# When one connection closes: seconds in which its client can read the last reply and end TLS.
 SHUTDOWN_SECONDS = 2.0
 # Seconds to wait for a free descriptor.
 PAUSE_SECONDS = 0.1

@@ -34,7 +34,7 @@ def test_unused_plugin_is_listed(tmp_path: Path) -> None:
     with taken_in(tmp_path):
         done = run("plugins")
         assert done.exit_code == 0
-        assert "acme 1.0: not named\n  rules: acme-bad, acme-no\n" in done.stdout
+        assert "acme 1.0: unused\n  rules: acme-bad, acme-no\n" in done.stdout
 
 
 def test_other_commands_warn_about_a_broken_plugin(tmp_path: Path) -> None:

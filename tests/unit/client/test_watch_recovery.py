@@ -41,7 +41,7 @@ EXPIRED = pytest.mark.parametrize(
 
 
 @EXPIRED
-async def test_old_records_are_used_until_the_list_after_an_expired_version_is_complete(
+async def test_old_records_are_used_until_a_new_list_is_complete_if_the_version_has_expired(
     world: World, gone: Any
 ) -> None:
     entered, go = asyncio.Event(), asyncio.Event()

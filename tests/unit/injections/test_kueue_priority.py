@@ -23,7 +23,7 @@ def test_nothing_is_injected_without_the_setting_priority_class() -> None:
 
 def test_job_gets_the_class_of_the_policy() -> None:
     added = {"/metadata/labels": {LABEL: "high"}}
-    notes = [f"added {LABEL}=high, the place in the queue"]
+    notes = [f"added {LABEL}=high: it decides the place in the queue"]
     assert injected(mpijob(), *MANAGED, priorityClass="high") == (added, notes)
 
 

@@ -24,7 +24,7 @@ def test_plugin_not_listed_in_the_setting_is_not_imported(tmp_path: Path) -> Non
     with taken_in(tmp_path) as plugins:
         assert plugins == ()
         (plugin,) = (each for each in loading.installed() if each.name == "acme")
-        assert (plugin.state, plugin.rules) == ("not named", ("acme-no",))
+        assert (plugin.state, plugin.rules) == ("unused", ("acme-no",))
         assert "acme-no" not in rules.REGISTRY
 
 

@@ -49,7 +49,7 @@ def test_plugins_command_lists_the_template(site: Path) -> None:
         "faults": [],
     }
     assert json.loads(run(site, "plugins", "-o", "json")) == {"plugins": [plugin]}
-    assert json.loads(run(site, "plugins", "-o", "json", named="")) == {"plugins": [{**plugin, "state": "not named"}]}
+    assert json.loads(run(site, "plugins", "-o", "json", named="")) == {"plugins": [{**plugin, "state": "unused"}]}
     assert "(plug-in example-mpijob-plugin)" in run(site, "rules")
 
 

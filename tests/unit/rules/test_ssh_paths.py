@@ -91,11 +91,11 @@ def test_working_or_uncertain_combination_is_accepted(changes: Json) -> None:
         # The user is root.
         (
             both("/root/.ssh/", runAsUser=0),
-            f'{FIELD}: the launcher is root, and ssh accepts no key of root from "/root/.ssh/"',
+            f'{FIELD}: the launcher runs as root, and then ssh does not accept a key from "/root/.ssh/"',
         ),
         (
             both(HOME, runAsUser=0),
-            f'(advice) {FIELD}: the launcher is root, and ssh accepts no key of root from "{HOME}"',
+            f'(advice) {FIELD}: the launcher runs as root, and then ssh does not accept a key from "{HOME}"',
         ),
         (
             job(launcher_pod={"runAsUser": 0, "fsGroup": 1337}),
@@ -367,7 +367,7 @@ def test_mpirun_that_may_start_is_accepted(changes: Json) -> None:
 def test_key_outside_the_home_of_root_is_reported_if_mpirun_may_run_as_root() -> None:
     command = {COMMAND: ["mpirun", "--allow-run-as-root", "-np", "8", "x"]}
     (violation,) = violations("ssh-paths", {"spec.sshAuthMountPath": HOME} | command)
-    assert found([violation]) == [f"(advice) {FIELD}: mpirun may run as root, whose key is elsewhere"]
+    assert found([violation]) == [f"(advice) {FIELD}: mpirun may run as root, and root has no key"]
     assert violation.fix == "Set it to /root/.ssh, or set runAsUser."
     assert violations("ssh-paths", both(HOME, runAsUser=1000) | command) == []
     copied = {COMMAND: ["bash", "-c", "cp -r /home/mpiuser/.ssh /root; mpirun --allow-run-as-root x"]}
