@@ -260,7 +260,7 @@ def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -
 def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
     if launcher.user == 0 and mount_path != OF_ROOT and not _another_user(sshd.text(launcher.container)):
         # If the path is not in root's home, the violation is a warning, because a script may copy the key.
-        message = f'the launcher runs as root, and then ssh does not accept a key from "{mount_path[:100]}"'
+        message = f'the launcher runs as root: ssh then takes no key from "{mount_path[:100]}"'
         fix = "Set it to exactly /root/.ssh, or run as the user in whose home it is."
         yield Violation(FIELD, message, fix=fix, advisory=normpath(mount_path) != OF_ROOT)
     elif mount_path == OF_ROOT and launcher.fs_group is not None and not launcher.other_than_root:

@@ -91,11 +91,11 @@ def test_working_or_uncertain_combination_is_accepted(changes: Json) -> None:
         # The user is root.
         (
             both("/root/.ssh/", runAsUser=0),
-            f'{FIELD}: the launcher runs as root, and then ssh does not accept a key from "/root/.ssh/"',
+            f'{FIELD}: the launcher runs as root: ssh then takes no key from "/root/.ssh/"',
         ),
         (
             both(HOME, runAsUser=0),
-            f'(advice) {FIELD}: the launcher runs as root, and then ssh does not accept a key from "{HOME}"',
+            f'(advice) {FIELD}: the launcher runs as root: ssh then takes no key from "{HOME}"',
         ),
         (
             job(launcher_pod={"runAsUser": 0, "fsGroup": 1337}),
