@@ -81,7 +81,7 @@ def defaulted(job: Any) -> mpijob.MPIJob:
     return mpijob.apply_operator_defaults(decode_job(json.dumps(job).encode()))
 
 
-def found(result: list[Violation]) -> list[str]:
+def as_texts(result: list[Violation]) -> list[str]:
     """`path: message` for each violation. Advice is marked."""
     return [f"{'(advice) ' if v.advisory else ''}{v.path}: {v.message}" for v in result]
 

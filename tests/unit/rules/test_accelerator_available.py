@@ -10,7 +10,7 @@ from tests.support.any_job import Json
 from tests.support.devices import device_class
 from tests.support.jobs import changed
 from tests.support.kueue_objects import cluster_queue, local_queue
-from tests.support.rule_checks import decide, found, violations
+from tests.support.rule_checks import as_texts, decide, violations
 from webhook.admission.limits import MAX_WARNING_CHARACTERS
 from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
@@ -200,7 +200,7 @@ class TestTaints:
     TAINTED = Snapshot(nodes(taints=[TAINT]))
 
     def test_taints_that_exclude_the_job_are_reported(self) -> None:
-        assert found(violations(RULE, view=self.TAINTED)) == [
+        assert as_texts(violations(RULE, view=self.TAINTED)) == [
             f"(advice) {POD}.tolerations: nodes that otherwise fit have the taint nvidia.com/gpu:NoSchedule"
         ]
 
@@ -475,4 +475,4 @@ APART = pods_by("podAntiAffinity", OWN)
     ],
 )
 def test_affinity_that_no_cluster_satisfies_is_reported(changes: Json, faults: list[str]) -> None:
-    assert found(violations(RULE, changes)) == [f"(advice) {fault}" for fault in faults]
+    assert as_texts(violations(RULE, changes)) == [f"(advice) {fault}" for fault in faults]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.any_job import Json
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import fits_a_warning, found, violations
+from tests.support.rule_checks import as_texts, fits_a_warning, violations
 from tests.support.snapshots import head
 from webhook.cluster.resources.pods import JOB_NAME
 from webhook.cluster.snapshot import Snapshot
@@ -56,13 +56,15 @@ class TestTakenNames:
     def test_object_of_a_former_job_causes_a_warning(self, kind: str, name: str) -> None:
         for changes in ({}, {"metadata.uid": "2"}):
             (result,) = violations("child-names", changes, view=Snapshot([child(kind, name, owner=OURS)]))
-            assert found([result]) == [f'(advice) metadata.name: {kind} "{name}" belongs to a former job of this name']
+            assert as_texts([result]) == [
+                f'(advice) metadata.name: {kind} "{name}" belongs to a former job of this name'
+            ]
             assert result.fix == LATER
 
     def test_object_that_is_being_deleted_causes_a_warning(self, kind: str, name: str) -> None:
         view = Snapshot([child(kind, name, deletionTimestamp="2026-01-01T00:00:00Z")])
         (result,) = violations("child-names", view=view)
-        assert found([result]) == [f'(advice) metadata.name: {kind} "{name}" is still being deleted']
+        assert as_texts([result]) == [f'(advice) metadata.name: {kind} "{name}" is still being deleted']
         assert fits_a_warning("child-names", result)
 
     def test_object_of_the_job_itself_is_accepted(self, kind: str, name: str) -> None:

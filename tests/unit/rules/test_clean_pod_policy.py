@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import as_texts, violations
 
 ID = "clean-pod-policy"
 REFUSED = 'spec.runPolicy.cleanPodPolicy: "None" is not allowed here (the default is "None")'
@@ -26,5 +26,5 @@ def test_clean_pod_policy_that_is_not_allowed_is_rejected(
 ) -> None:
     settings = {"allowed": allowed} if allowed else {}
     result = violations(ID, {"spec.runPolicy.cleanPodPolicy": value}, settings=settings)
-    assert found(result) == expected
+    assert as_texts(result) == expected
     assert all(violation.fix == "Use one of Running, All." for violation in result)

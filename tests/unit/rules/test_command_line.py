@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import REMOVE, changed
-from tests.support.rule_checks import fits_a_warning, found, run, violations
+from tests.support.rule_checks import as_texts, fits_a_warning, run, violations
 from webhook.admission.messages import Finding
 from webhook.rules import Violation
 
@@ -267,7 +267,7 @@ def test_command_that_starts_nothing_is_reported_with_the_fix(command: Any, args
 )
 def test_command_in_one_word_is_reported(command: list[str], fix: str) -> None:
     violation = only(command)
-    assert found([violation]) == [f"(advice) {WHERE}.command: {UNSPLIT}"]
+    assert as_texts([violation]) == [f"(advice) {WHERE}.command: {UNSPLIT}"]
     assert violation.fix == fix
 
 
@@ -300,7 +300,7 @@ def test_words_after_the_script_of_a_shell_are_reported(command: Any, args: Any,
     violation = only(command, args)
     words = [word.rpartition("/")[2] for word in (*(command or ()), *(args or ()))]
     shell = next(word for word in words if word in {"bash", "sh"})
-    assert found([violation]) == [f'(advice) {WHERE}.{field}: {shell} ignores "{ignored}"']
+    assert as_texts([violation]) == [f'(advice) {WHERE}.{field}: {shell} ignores "{ignored}"']
     joined = (args or [""])[-1] in {"mpirun -np 2 x", "/usr/sbin/sshd -De"}
     assert violation.fix == ("Join it to the text by &&." if joined else "Add it to the text after -c.")
 
@@ -331,7 +331,7 @@ def test_words_after_the_script_of_a_shell_are_reported(command: Any, args: Any,
 @pytest.mark.parametrize("implementation", ["OpenMPI", "MPICH"])
 def test_mpirun_without_a_program_is_reported(command: list[str], fix: str, implementation: str) -> None:
     violation = only(command, implementation=implementation)
-    assert found([violation]) == [f"(advice) {WHERE}.command: mpirun gets no program"]
+    assert as_texts([violation]) == [f"(advice) {WHERE}.command: mpirun gets no program"]
     assert violation.fix == fix
 
 
@@ -345,7 +345,7 @@ def test_mpirun_without_a_program_is_reported(command: list[str], fix: str, impl
 )
 def test_program_and_arguments_in_one_word_are_reported(command: list[str], word: str, fix: str | None) -> None:
     violation = only(command)
-    assert found([violation]) == [f'(advice) {WHERE}.command: "{word}" is one word']
+    assert as_texts([violation]) == [f'(advice) {WHERE}.command: "{word}" is one word']
     assert fix is None or violation.fix == fix
 
 
@@ -371,13 +371,13 @@ def test_fix_for_a_shell_also_replaces_the_variable() -> None:
 
 def test_unreplaced_variable_is_reported() -> None:
     violation = only(["mpirun", "-np"], ["$NP", "x"])
-    assert found([violation]) == [f"(advice) {WHERE}.args: no shell replaces $NP"]
+    assert as_texts([violation]) == [f"(advice) {WHERE}.args: no shell replaces $NP"]
     assert violation.fix == "Set -np to 8."
-    assert found(check(["mpirun", "-np", "${NP}", "x"])) == [f"(advice) {WHERE}.command: no shell replaces ${{NP}}"]
+    assert as_texts(check(["mpirun", "-np", "${NP}", "x"])) == [f"(advice) {WHERE}.command: no shell replaces ${{NP}}"]
     violation = only(["mpirun", "-np", "$(NP)", "x"])
-    assert found([violation]) == [f"(advice) {WHERE}.command: there is no variable NP in env"]
+    assert as_texts([violation]) == [f"(advice) {WHERE}.command: there is no variable NP in env"]
     violation = only(["mpirun", "-np", "$(nproc)", "x"])
-    assert found([violation]) == [f"(advice) {WHERE}.command: Kubernetes replaces $(nproc) by a variable"]
+    assert as_texts([violation]) == [f"(advice) {WHERE}.command: Kubernetes replaces $(nproc) by a variable"]
     assert violation.fix == "Run it by bash -c."
     assert len(check(["mpirun", "-np", "4", "x", "--lr=$(LR)"])) == 1
     assert len(check(["mpirun", "-np=${NP:-4}", "x"])) == 1
@@ -467,7 +467,7 @@ LEAVES = f"(advice) {SSHD}.command: sshd goes to the background and the containe
     ],
 )
 def test_sshd_by_name_or_in_the_background_is_reported(command: list[str], expected: list[str]) -> None:
-    assert found(violations(ID, {f"{WORKER}.command": command})) == expected
+    assert as_texts(violations(ID, {f"{WORKER}.command": command})) == expected
 
 
 @pytest.mark.parametrize(
@@ -488,7 +488,7 @@ def test_script_with_many_blanks_is_checked_quickly(script: str) -> None:
     ],
 )
 def test_sshd_in_args_is_reported_only_if_a_shell_runs_it(args: list[str], expected: list[str]) -> None:
-    assert found(violations(ID, {f"{WORKER}.args": args})) == expected
+    assert as_texts(violations(ID, {f"{WORKER}.args": args})) == expected
 
 
 @pytest.mark.parametrize(
@@ -551,7 +551,7 @@ ONLY_HERE = f"(advice) {WORKER_POD}.containers[0].volumeMounts: /v/{{}} is mount
 def test_program_that_workers_cannot_execute_from_a_volume_is_reported(
     command: str, volume: Any, expected: list[str]
 ) -> None:
-    assert found(violations(ID, {f"{LAUNCHER}.command": command.split(), **volume})) == expected
+    assert as_texts(violations(ID, {f"{LAUNCHER}.command": command.split(), **volume})) == expected
 
 
 @pytest.mark.parametrize(
@@ -568,7 +568,7 @@ def test_program_that_workers_cannot_execute_from_a_volume_is_reported(
 )
 def test_commands_whose_line_ends_are_lost_are_reported(script: str, joined: bool) -> None:
     expected = [f"(advice) {WHERE}.command: several commands became one"] if joined else []
-    assert found(check(["bash", "-c", script])) == expected
+    assert as_texts(check(["bash", "-c", script])) == expected
 
 
 @pytest.mark.parametrize(
@@ -583,7 +583,7 @@ def test_commands_whose_line_ends_are_lost_are_reported(script: str, joined: boo
 )
 def test_command_from_a_config_map_without_execute_mode_is_reported(command: list[str], executable: bool) -> None:
     expected = [] if executable else [NOT_EXECUTABLE.replace("Worker", "Launcher")]
-    assert found(violations(ID, of_volume("Launcher", **SCRIPT) | {f"{LAUNCHER}.command": command})) == expected
+    assert as_texts(violations(ID, of_volume("Launcher", **SCRIPT) | {f"{LAUNCHER}.command": command})) == expected
     mode = {"configMap": {"name": "v", "defaultMode": 0o755}}
     assert violations(ID, of_volume("Launcher", **mode) | {f"{LAUNCHER}.command": command}) == []
 
@@ -614,7 +614,7 @@ def test_every_container_is_checked() -> None:
 def test_mpirun_as_the_script_of_a_shell_is_reported(command: list[str], args: Any, field: str, file: str) -> None:
     violation = only(command, args)
     shell = command[0].rpartition("/")[2]
-    assert found([violation]) == [f"(advice) {WHERE}.{field}: {shell} takes {file} for a script"]
+    assert as_texts([violation]) == [f"(advice) {WHERE}.{field}: {shell} takes {file} for a script"]
     assert violation.fix == f"Start it without {shell}."
 
 
@@ -628,7 +628,7 @@ def test_mpirun_as_the_script_of_a_shell_is_reported(command: list[str], args: A
 def test_shell_without_the_option_c_is_reported(command: list[str], args: Any, field: str) -> None:
     violation = only(command, args)
     shell = command[0].rpartition("/")[2]
-    assert found([violation]) == [f"(advice) {WHERE}.{field}: {shell} takes the command line for a file"]
+    assert as_texts([violation]) == [f"(advice) {WHERE}.{field}: {shell} takes the command line for a file"]
     assert violation.fix == 'Put "-c" before it.'
 
 
@@ -650,24 +650,24 @@ def test_shell_without_the_option_c_is_reported(command: list[str], args: Any, f
 )
 def test_invalid_number_of_ranks_is_reported(command: str, implementation: str, fault: str, fix: str) -> None:
     violation = only(command.split(), implementation=implementation)
-    assert found([violation]) == [f"(advice) {WHERE}.command: {fault}"]
+    assert as_texts([violation]) == [f"(advice) {WHERE}.command: {fault}"]
     assert violation.fix == fix
 
 
 def test_negative_number_of_ranks_in_a_script_causes_a_warning() -> None:
     violation = only(["sh", "-c"], ["mpirun -np -1 train"])
-    assert found([violation]) == [f"(advice) {WHERE}.args: {no_number('-np -1')}"]
+    assert as_texts([violation]) == [f"(advice) {WHERE}.args: {no_number('-np -1')}"]
 
 
 def test_negative_number_of_ranks_for_open_mpi_is_rejected() -> None:
     violation = only(["mpirun", "--allow-run-as-root", "-np", "-1", "train"])
-    assert found([violation]) == [f"{WHERE}.command: {no_number('-np -1', '')}"]
+    assert as_texts([violation]) == [f"{WHERE}.command: {no_number('-np -1', '')}"]
     assert violation.fix == "Set -np to 8."
 
 
 def test_option_and_value_in_one_word_are_rejected() -> None:
     violation = only(["mpirun", "-np 4", "train"])
-    assert found([violation]) == [f'{WHERE}.command: "-np 4" is one word, not an option']
+    assert as_texts([violation]) == [f'{WHERE}.command: "-np 4" is one word, not an option']
     assert violation.fix == 'Split it: "-np", "4".'
     violation = only(["mpiexec", "-n 4", "train"], implementation="MPICH")
     assert violation.advisory
@@ -711,7 +711,7 @@ def test_option_of_another_mpi_is_reported(command: str, implementation: str, op
     words = command.split()
     (violation,) = check(words, None, implementation)
     fault = f"{words[0]} of {implementation} has no {options}"
-    assert found([violation]) == [f"(advice) spec.mpiImplementation: {fault}"]
+    assert as_texts([violation]) == [f"(advice) spec.mpiImplementation: {fault}"]
     assert violation.fix == f"{fix} {'them' if ',' in options else 'that'}."
     assert fault in Finding(ID, violation).warning
 
@@ -731,7 +731,7 @@ def test_image_with_another_mpi_is_reported(image: str, implementation: str, nam
     job = changes | {f"{container}.command": ["mpirun", "-n", "2", "x"]}
     (violation,) = violations(ID, job)
     fault = f"the image has mpirun of {name}, which finds no workers then"
-    assert found([violation]) == [f"(advice) spec.mpiImplementation: {fault}"]
+    assert as_texts([violation]) == [f"(advice) spec.mpiImplementation: {fault}"]
     assert violation.fix == f"Set it to {name}."
     assert fits_a_warning(ID, violation)
     assert violations(ID, job | {"spec.mpiImplementation": name}) == []
@@ -802,7 +802,7 @@ GPUS = {f"{WORKER}.resources": {"limits": {"nvidia.com/gpu": 4}}}
 def test_arguments_with_which_the_program_fails_are_reported(command: str, fault: str, fix: str) -> None:
     for argv in (command.split(), ["bash", "-c", command]):
         (violation,) = violations(ID, {f"{LAUNCHER}.command": argv} | GPUS)
-        assert found([violation]) == [f"(advice) {WHERE}.command: {fault}"]
+        assert as_texts([violation]) == [f"(advice) {WHERE}.command: {fault}"]
         assert violation.fix == fix
         assert Finding(ID, violation).warning.endswith(f"{fix} [{ID}]")
 
@@ -848,7 +848,7 @@ def test_variable_that_names_a_program_that_no_pod_has_is_reported(name: str, va
         f"{LAUNCHER}.volumeMounts": [{"name": "agent", "mountPath": "/etc/mpi/mounted.sh", "subPath": "agent"}],
     }
     expected = [f"(advice) {WHERE}.env[0]: a pod has no {absent}"] if absent else []
-    assert found(violations(ID, changes)) == expected
+    assert as_texts(violations(ID, changes)) == expected
 
 
 def test_processes_are_not_compared_with_accelerators_of_several_cores() -> None:
@@ -879,7 +879,7 @@ ELASTIC = "horovodrun -np 4 --host-discovery-script"
 )
 def test_variable_or_script_that_the_launcher_lacks_is_reported(command: list[str], fault: str) -> None:
     expected = [f"(advice) {WHERE}.command: {fault}"] if fault else []
-    assert found(check(command)) == expected
+    assert as_texts(check(command)) == expected
 
 
 @pytest.mark.parametrize(
@@ -896,13 +896,13 @@ def test_container_that_keeps_the_launcher_from_ending_is_reported(
 ) -> None:
     containers = f"{role}.template.spec.containers"
     first = changed()["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0]
-    faults = found(violations(ID, {containers: [first, {"name": "log", "command": command}]}))
+    faults = as_texts(violations(ID, {containers: [first, {"name": "log", "command": command}]}))
     assert [fault.rpartition(" never ends")[1] for fault in faults] == ([" never ends"] if endless else [])
 
 
 @pytest.mark.parametrize(("program", "reported"), [("/vs/run.sh", True), ("/V/run.sh", True), ("/opt/run.sh", False)])
 def test_program_next_to_a_mount_with_a_similar_name_is_reported(program: str, reported: bool) -> None:
-    faults = found(violations(ID, of_volume("Launcher", **CLAIM) | {f"{LAUNCHER}.command": [program]}))
+    faults = as_texts(violations(ID, of_volume("Launcher", **CLAIM) | {f"{LAUNCHER}.command": [program]}))
     folder = program.removesuffix("/run.sh")
     assert faults == ([f"(advice) {WHERE}: no volume is mounted at {folder}"] if reported else [])
 

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from tests.support.any_job import Json
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import as_texts, violations
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY, CauseReason, Violation
 
@@ -238,7 +238,7 @@ def test_claim_is_accepted_if_the_claims_of_the_cluster_are_unknown() -> None:
 def test_volume_on_the_node_is_rejected(volume: Json, where: str | None, message: str) -> None:
     changes = {"Worker.template.spec.volumes": [{"name": "data", **volume}]}
     expected = [f"{VOLUME}.{where}: {message}"] if where else []
-    assert found(check(changes, requireMemoryEmptyDir=True, refuseHostPath=True)) == expected
+    assert as_texts(check(changes, requireMemoryEmptyDir=True, refuseHostPath=True)) == expected
     assert check(changes) == []
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import as_texts, violations
 
 HOST = {"Worker.template.spec.hostNetwork": True}
 COMMAND = "Worker.template.spec.containers.0.command"
@@ -25,7 +25,7 @@ EXPECTED = [
 )
 def test_sshd_on_port_22_of_the_node_is_reported(changes: dict[str, Any]) -> None:
     (violation,) = result = violations("host-network", HOST | changes)
-    assert found(result) == EXPECTED
+    assert as_texts(result) == EXPECTED
     assert violation.fix == "Set another Port in the image's sshd_config and ssh_config, or remove hostNetwork."
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import fits_a_warning, found, violations
+from tests.support.rule_checks import as_texts, fits_a_warning, violations
 from webhook.admission.messages import Finding
 
 ID = "idle-workers"
@@ -110,7 +110,7 @@ TORCHRUN = "torchrun runs on the launcher alone"
 )
 def test_launcher_that_starts_no_ranks_on_workers_is_reported(command: Any, message: str, fix: str | None) -> None:
     (violation,) = result = violations(ID, launcher(command))
-    assert found(result) == [f"spec.mpiReplicaSpecs[Launcher]: {message}"]
+    assert as_texts(result) == [f"spec.mpiReplicaSpecs[Launcher]: {message}"]
     assert fits_a_warning(ID, violation)
     fixes = {"nothing": "Use /etc/mpi/hostfile."}
     assert violation.fix == (fix or fixes.get(message.split(maxsplit=1)[0], "Start it with mpirun."))
@@ -202,7 +202,7 @@ def test_python_launcher_is_reported_despite_a_variable_that_only_mpirun_reads()
 )
 def test_worker_without_sshd_is_reported(worker: list[str], program: str) -> None:
     (violation,) = result = violations(ID, {f"{WORKER}.command": worker})
-    assert found(result) == [
+    assert as_texts(result) == [
         f"spec.mpiReplicaSpecs[Worker].template.spec.containers[0].command: runs {program}, no sshd"
     ]
     assert violation.fix == "Remove it, or run /usr/sbin/sshd -De."
@@ -241,7 +241,7 @@ def test_worker_with_its_program_in_args_is_reported() -> None:
 )
 def test_worker_that_does_not_keep_sshd_running_is_reported(command: list[str], message: str, fix: str) -> None:
     (violation,) = result = violations(ID, {f"{WORKER}.command": command})
-    assert found(result) == [f"spec.mpiReplicaSpecs[Worker].template.spec.containers[0].command: {message}"]
+    assert as_texts(result) == [f"spec.mpiReplicaSpecs[Worker].template.spec.containers[0].command: {message}"]
     assert violation.fix == fix
     assert violation.fix in Finding(ID, violation).warning
 

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from tests.support.any_job import Json
 from tests.support.jobs import REMOVE, changed, request
 from tests.support.policies import HEADER
-from tests.support.rule_checks import decide, fits_a_warning, found, violations
+from tests.support.rule_checks import as_texts, decide, fits_a_warning, violations
 from webhook.admission import pipelines
 from webhook.admission.pipelines import load_policy
 from webhook.cluster.snapshot import Snapshot
@@ -97,7 +97,7 @@ def test_changed_annotation_of_an_existing_job_is_a_warning() -> None:
     assert violation.advisory
     assert violation.message == f'{TIMEOUT} "72h" has no effect on an existing job, which has 86400 s'
     assert violation.fix == f"Set {FIELD} to 259200."
-    assert found(violations("job-timeout", job(3 * DAY, timeout="72h"), old=job(DAY, timeout="72h"))) == []
+    assert as_texts(violations("job-timeout", job(3 * DAY, timeout="72h"), old=job(DAY, timeout="72h"))) == []
     assert fits_a_warning("job-timeout", violation) or len(violation.message) < 120
 
 
@@ -131,8 +131,8 @@ def test_action_notify_only_without_a_limit_is_rejected(without: Json) -> None:
 def test_update_that_removes_the_limit_is_rejected(without: Json, fix: str) -> None:
     violation, *_ = violations("job-timeout", without, old=job(DAY))
     assert (violation.path, violation.message, violation.fix) == (FIELD, NONE, fix)
-    assert found(violations("job-timeout", job(), old=job(DAY), settings={"max": None})) == []
-    assert found(violations("job-timeout", without, old=job())) == found(violations("job-timeout", without))
+    assert as_texts(violations("job-timeout", job(), old=job(DAY), settings={"max": None})) == []
+    assert as_texts(violations("job-timeout", without, old=job())) == as_texts(violations("job-timeout", without))
 
 
 def test_limit_of_zero_is_rejected() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.support.kueue_objects import CONFIG, Json, cluster_queue, config, local_queue, manifest, namespace
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import as_texts, violations
 from webhook.admission.messages import Finding
 from webhook.api.kueue import QUEUE_NAME
 from webhook.cluster.snapshot import Snapshot
@@ -145,7 +145,7 @@ def test_multikueue_job_without_a_multikueue_queue_is_reported(
     changes: Json, objects: list[Json], message: str | None
 ) -> None:
     result = violations("local-queue", changes, view=Snapshot(objects))
-    assert found(result) == ([f"spec.runPolicy.managedBy: {message}"] if message else [])
+    assert as_texts(result) == ([f"spec.runPolicy.managedBy: {message}"] if message else [])
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_multikueue_job_without_a_multikueue_queue_is_reported(
 )
 def test_queue_name_under_a_key_that_kueue_does_not_read_is_reported(changes: Json, place: str, fix: str) -> None:
     (violation,) = result = violations("local-queue", changes)
-    assert found(result) == [f"{place}: has no effect"]
+    assert as_texts(result) == [f"{place}: has no effect"]
     assert violation.fix == fix
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import as_texts, violations
 
 ID = "mpi-implementation"
 REFUSED = 'spec.mpiImplementation: "{}" is not allowed here (the default is "OpenMPI")'
@@ -24,5 +24,5 @@ def test_implementation_that_is_not_allowed_is_rejected(
 ) -> None:
     settings = {"allowed": allowed} if allowed else {}
     result = violations(ID, {"spec.mpiImplementation": value}, settings=settings)
-    assert found(result) == expected
+    assert as_texts(result) == expected
     assert [violation.fix for violation in result] == [f"Use one of {', '.join(allowed or ())}."] * len(expected)

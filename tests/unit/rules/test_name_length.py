@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import as_texts, violations
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ from tests.support.rule_checks import found, violations
 def test_name_without_room_for_more_workers_is_reported(
     changes: dict[str, Any], settings: dict[str, Any], expected: str | None
 ) -> None:
-    assert found(violations("name-length", changes, settings=settings)) == ([expected] if expected else [])
+    assert as_texts(violations("name-length", changes, settings=settings)) == ([expected] if expected else [])
 
 
 FQDN = "Worker.template.spec.setHostnameAsFQDN"
@@ -58,7 +58,7 @@ FQDN = "Worker.template.spec.setHostnameAsFQDN"
     ],
 )
 def test_full_host_name_above_64_characters_is_reported(changes: dict[str, Any], expected: str | None) -> None:
-    result = found(violations("name-length", changes))
+    result = as_texts(violations("name-length", changes))
     role = "Launcher" if any(key.startswith("Launcher") for key in changes) else "Worker"
     path = f"spec.mpiReplicaSpecs[{role}].template.spec.setHostnameAsFQDN"
     assert len(result) == (expected is not None)

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from tests.support.any_job import Json
 from tests.support.kueue_objects import namespace
-from tests.support.rule_checks import fits_a_warning, found, violations
+from tests.support.rule_checks import as_texts, fits_a_warning, violations
 from webhook.api.annotations import NETWORK_POLICY
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY
@@ -50,7 +50,7 @@ RDMA_IS, NETWORKS_ARE = (UNFILTERED.format(traffic) for traffic in ("RDMA", "fur
 )
 def test_unfiltered_traffic_is_reported(settings: dict[str, Any], changes: dict[str, Any], expected: list[str]) -> None:
     result = violations(ID, changes, settings=settings)
-    assert found(result) == expected
+    assert as_texts(result) == expected
     assert all(fits_a_warning(ID, each) for each in result)
 
 
@@ -120,7 +120,7 @@ def test_namespace_policy_that_blocks_the_launcher_is_a_warning(objects: list[Js
     changes = {"Worker.template.metadata": {"labels": {"app": "x"}}}
     (result,) = violations(ID, changes, view=Snapshot([NAMESPACE, *objects]))
     path = "(advice) spec.mpiReplicaSpecs[Worker]"
-    assert found([result]) == [f"{path}: NetworkPolicy closed blocks the launcher"]
+    assert as_texts([result]) == [f"{path}: NetworkPolicy closed blocks the launcher"]
     assert fits_a_warning(ID, result)
 
 

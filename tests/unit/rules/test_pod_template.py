@@ -12,7 +12,7 @@ from tests.support.any_job import Json, any_job
 from tests.support.jobs import changed
 from tests.support.limit_ranges import limit_range
 from tests.support.pod_template import BOX, NO_RANGES, SPEC, told
-from tests.support.rule_checks import found, run, violations
+from tests.support.rule_checks import as_texts, run, violations
 from tests.support.strategies import PROPERTY
 from tests.support.worlds.rich_template import RICH
 from webhook.api.pod import PodTemplate
@@ -52,7 +52,7 @@ def test_all_faults_of_both_roles_are_reported_at_once() -> None:
         "Worker.template.spec.containers.0.volumeMounts": [{"name": "data", "mountPath": "/data"}],
     }
     launcher, worker = (f"spec.mpiReplicaSpecs[{role}].template.spec" for role in ("Launcher", "Worker"))
-    assert found(violations("pod-template", changes)) == [
+    assert as_texts(violations("pod-template", changes)) == [
         f'{launcher}.containers[0].imagePullPolicy: "always" is not supported',
         f'{launcher}.containers[0].name: "my_launcher" contains "_"; allowed are lower case letters, digits and "-"',
         f'{worker}.tolerations[0].operator: "exists" is not supported',
@@ -79,7 +79,7 @@ def test_duplicate_volume_is_reported_if_the_launcher_has_the_same_volumes() -> 
 @pytest.mark.parametrize("role", ["Launcher", "Worker"])
 def test_volumes_of_the_operator_may_be_mounted(role: str, volume: str) -> None:
     init = {"name": "wait", "image": "busybox:1.37", "volumeMounts": [{"name": volume, "mountPath": "/own"}]}
-    result = found(violations("pod-template", {f"{role}.template.spec.initContainers": [init]}))
+    result = as_texts(violations("pod-template", {f"{role}.template.spec.initContainers": [init]}))
     path = f"spec.mpiReplicaSpecs[{role}].template.spec.initContainers[0].volumeMounts[0].name"
     missing = (role, volume) == ("Worker", "mpi-job-config")
     assert result == ([f'{path}: there is no volume "{volume}"'] if missing else [])

@@ -3,7 +3,7 @@ from pydantic import ValidationError
 
 from tests.support.any_job import Json
 from tests.support.kueue_objects import priority_class, workload_priority_class
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import as_texts, violations
 from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY, CauseReason, Violation
@@ -80,7 +80,7 @@ def test_existing_class_is_accepted(changes: Json) -> None:
     ],
 )
 def test_missing_class_is_reported(changes: Json, expected: list[str]) -> None:
-    assert found(violations("priority", changes, view=CLUSTER)) == expected
+    assert as_texts(violations("priority", changes, view=CLUSTER)) == expected
 
 
 def test_violation_has_path_message_fix_and_reason() -> None:
@@ -109,7 +109,7 @@ def test_class_that_is_not_allowed_is_rejected(allowed: list[str], fix: str) -> 
     fault = '"urgent" is not allowed here'
     result = violations("priority", changes, settings={"allowed": allowed, "allowedWorkload": allowed})
     assert result == [Violation(path, fault, fix=fix, reason=CauseReason.FORBIDDEN) for path in (LABEL, POLICY, WORKER)]
-    assert found(violations("priority", changes, settings={"allowed": allowed})) == [
+    assert as_texts(violations("priority", changes, settings={"allowed": allowed})) == [
         f"{POLICY}: {fault}",
         f"{WORKER}: {fault}",
     ]
@@ -203,7 +203,7 @@ def test_priority_that_differs_from_the_class_is_rejected(
     (result,) = violations("priority", changes, view=Snapshot(objects))
     field = "priority" if isinstance(stated, int) else "preemptionPolicy"
     fault = f"is {stated}, but only {valid} is valid ({source}: the pods are rejected)"
-    assert found([result]) == [f"spec.mpiReplicaSpecs[Worker].template.spec.{field}: {fault}"]
+    assert as_texts([result]) == [f"spec.mpiReplicaSpecs[Worker].template.spec.{field}: {fault}"]
     assert result.fix == ("Remove it, or set priorityClassName." if source.startswith("no") else "Remove it.")
 
 
@@ -222,5 +222,5 @@ def test_priority_of_a_missing_class_is_reported_once(name: str) -> None:
 def test_invalid_class_name_is_reported(view: Snapshot | None) -> None:
     (result,) = violations("priority", job(worker="High Prio"), view=view)
     fault = '"High Prio" contains "H"; allowed are lower case letters, digits, "-" and "."'
-    assert found([result]) == [f"{WORKER}: {fault}"]
+    assert as_texts([result]) == [f"{WORKER}: {fault}"]
     assert result.fix == "Write high-prio."

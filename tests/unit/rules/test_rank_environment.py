@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import as_texts, violations
 from webhook.rules import REGISTRY, Violation
 
 ID = "rank-environment"
@@ -62,7 +62,7 @@ def test_variable_that_open_mpi_does_not_pass_on_is_reported(
     command: Any, names: list[str], message: str, fix: str
 ) -> None:
     result = check(command, launcher=names)
-    assert (found(result), [one.fix for one in result]) == ([ON_LAUNCHER + message], [fix])
+    assert (as_texts(result), [one.fix for one in result]) == ([ON_LAUNCHER + message], [fix])
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_variable_that_mpirun_or_the_node_may_read_is_accepted(name: str) -> Non
 @pytest.mark.parametrize("command", ["mpirun -np 8 x", ["bash", "-c", "sleep 5; mpirun -np 8 x | tee log"]])
 def test_variable_that_only_ranks_read_is_reported(name: str, command: Any) -> None:
     (violation,) = check(command, launcher=[name])
-    assert found([violation]) == [f"{ON_LAUNCHER}{name} does not reach the ranks on workers"]
+    assert as_texts([violation]) == [f"{ON_LAUNCHER}{name} does not reach the ranks on workers"]
     assert violation.fix == f"Add -x {name} to mpirun."
-    assert found(check("mpiexec -n 8 x", worker=[name], implementation="MPICH")) == [
+    assert as_texts(check("mpiexec -n 8 x", worker=[name], implementation="MPICH")) == [
         f"{ON_WORKER}{name} does not reach the ranks on workers"
     ]
 
@@ -147,7 +147,7 @@ def test_variable_that_only_ranks_read_is_reported(name: str, command: Any) -> N
 def test_variable_that_the_launchers_script_exports_is_reported(script: str, names: list[str]) -> None:
     fault = f"{', '.join(names)} {'does' if len(names) == 1 else 'do'} not reach the ranks on workers"
     result = check(["bash", "-c", script])
-    assert found(result) == ([f"{ON_LAUNCHER.replace('env[0]', 'command')}{fault}"] if names else [])
+    assert as_texts(result) == ([f"{ON_LAUNCHER.replace('env[0]', 'command')}{fault}"] if names else [])
     assert [each.fix for each in result] == ([f"Add -x {' -x '.join(names)} to mpirun."] if names else [])
 
 
@@ -173,7 +173,7 @@ def test_variable_that_the_launchers_image_may_set_is_accepted() -> None:
 
 
 def test_variable_named_path_is_reported_if_the_command_has_the_folder_of_mpirun() -> None:
-    assert found(check("/opt/mpi/bin/mpirun -np 8 x", launcher=["PATH"])) == [
+    assert as_texts(check("/opt/mpi/bin/mpirun -np 8 x", launcher=["PATH"])) == [
         f"{ON_LAUNCHER}PATH does not reach the ranks on workers"
     ]
 
@@ -230,7 +230,7 @@ def test_hydra_passes_on_variables_of_the_launcher(implementation: str) -> None:
 )
 def test_variable_set_only_on_the_worker_is_reported(command: str, implementation: str, fix: str, sshd: Any) -> None:
     result = check(command, worker=["NCCL_DEBUG"], implementation=implementation, sshd=sshd)
-    assert (found(result), [one.fix for one in result]) == ([ON_WORKER + ONE], [fix])
+    assert (as_texts(result), [one.fix for one in result]) == ([ON_WORKER + ONE], [fix])
 
 
 def test_several_variables_of_the_worker_are_one_violation() -> None:
@@ -280,12 +280,12 @@ def test_unknown_variables_of_the_launcher_cause_no_violation() -> None:
 
 
 def test_variable_of_both_roles_is_reported_once() -> None:
-    assert found(check(launcher=["NCCL_DEBUG"], worker=["NCCL_DEBUG"])) == [ON_LAUNCHER + ONE]
+    assert as_texts(check(launcher=["NCCL_DEBUG"], worker=["NCCL_DEBUG"])) == [ON_LAUNCHER + ONE]
 
 
 def test_variables_of_launcher_and_worker_are_both_reported() -> None:
     other = "FI_PROVIDER does not reach the ranks on workers"
-    assert found(check(launcher=["NCCL_DEBUG"], worker=["FI_PROVIDER"])) == [ON_LAUNCHER + ONE, ON_WORKER + other]
+    assert as_texts(check(launcher=["NCCL_DEBUG"], worker=["FI_PROVIDER"])) == [ON_LAUNCHER + ONE, ON_WORKER + other]
 
 
 @pytest.mark.parametrize("role", ["Launcher", "Worker"])

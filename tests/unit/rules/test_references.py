@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.any_job import Json
-from tests.support.rule_checks import fits_a_warning, found, violations
+from tests.support.rule_checks import as_texts, fits_a_warning, violations
 from webhook.admission.messages import Finding
 from webhook.api.networks import NETWORKS
 from webhook.cluster.snapshot import Snapshot
@@ -169,13 +169,13 @@ PATH = f"{WORKER}.spec.volumes[0].persistentVolumeClaim.claimName"
 )
 def test_claim_mounted_by_too_many_pods_is_reported(name: str, workers: int, expected: list[str]) -> None:
     changes = volume("persistentVolumeClaim", {"claimName": name}) | {"Worker.replicas": workers}
-    assert found(violations("references", changes, view=CLUSTER)) == expected
+    assert as_texts(violations("references", changes, view=CLUSTER)) == expected
 
 
 def test_launcher_is_one_of_the_pods_that_mount_a_claim() -> None:
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": "single"}} for name in "ab"]
     changes = {f"{role}.template.spec.volumes": volumes for role in ("Launcher", "Worker")} | {"Worker.replicas": 1}
-    assert found(violations("references", changes, view=CLUSTER)) == [
+    assert as_texts(violations("references", changes, view=CLUSTER)) == [
         f"{LAUNCHER}.spec.volumes[0].persistentVolumeClaim.claimName: 2 pods mount it, but ReadWriteOncePod allows one"
     ]
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.jobs import changed
 from tests.support.openshift import DEFAULT_SCCS, grants, openshift, project, view
 from tests.support.paths import DOCS, EXAMPLES
-from tests.support.rule_checks import found, run, violations
+from tests.support.rule_checks import as_texts, run, violations
 from tools import first_jobs
 from webhook.api import yaml
 from webhook.cli import job_check
@@ -33,7 +33,7 @@ RANGE = "must be in the ranges: [1000680000, 1000689999]"
 
 
 def check(changes: Any, known: Any = None, **more: Any) -> list[str]:
-    return found(violations("scc", changes, view=view() if known is None else known, **more))
+    return as_texts(violations("scc", changes, view=view() if known is None else known, **more))
 
 
 def test_user_outside_the_range_is_rejected_with_the_scc_to_ask_for() -> None:
@@ -54,7 +54,7 @@ EXAMPLES_TO_RUN = [path for path in sorted(EXAMPLES.rglob("*.yaml")) if not path
 @pytest.mark.parametrize("path", EXAMPLES_TO_RUN, ids=lambda path: path.stem)
 def test_every_example_is_accepted_by_an_scc_that_allows_its_user(path: Path) -> None:
     (job,) = yaml.load_all(path.read_text())
-    rejected = found(run("scc", job, view=view()))
+    rejected = as_texts(run("scc", job, view=view()))
     assert [each.partition(": ")[2] for each in rejected] == [f'SCC "restricted-v2" rejects 1000: {RANGE}'] * 2
     assert checked(job) == ["scc"]
     assert checked(job, "restricted-v3") == checked(job, "nonroot-v2") == []

@@ -11,7 +11,7 @@ from tests.support.jobs import REMOVE, changed
 from tests.support.namespaces import labelled
 from tests.support.nodes import node
 from tests.support.paths import EXAMPLES as EXAMPLES_FOLDER
-from tests.support.rule_checks import fits_a_warning, found, run, violations
+from tests.support.rule_checks import as_texts, fits_a_warning, run, violations
 from webhook.admission.limits import MAX_WARNING_CHARACTERS
 from webhook.admission.messages import Finding
 from webhook.api import yaml
@@ -48,7 +48,7 @@ def both(path: str = "/root/.ssh", /, **context: Any) -> Json:
 
 
 def check(changes: Json) -> list[str]:
-    return found(violations("ssh-paths", changes))
+    return as_texts(violations("ssh-paths", changes))
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ NO_CHROOT = f"(advice) {CONTEXT}.capabilities.add: has no SYS_CHROOT: sshd needs
 )
 def test_missing_sys_chroot_on_cri_o_is_a_warning(changes: Json, expected: list[str]) -> None:
     result = violations("ssh-paths", changes, view=CRI_O)
-    assert found(result) == expected
+    assert as_texts(result) == expected
     assert all(each.advisory for each in result)
 
 
@@ -333,7 +333,7 @@ AS_ROOT = "(advice) spec.mpiReplicaSpecs[Launcher]: mpirun does not start as roo
 )
 def test_open_mpi_that_does_not_start_as_root_is_a_warning(changes: Json, fix: str) -> None:
     result = violations("ssh-paths", changes)
-    assert (found(result), [each.fix for each in result]) == ([AS_ROOT], [fix])
+    assert (as_texts(result), [each.fix for each in result]) == ([AS_ROOT], [fix])
     assert fits_a_warning("ssh-paths", result[0])
 
 
@@ -367,7 +367,7 @@ def test_mpirun_that_may_start_is_accepted(changes: Json) -> None:
 def test_key_outside_the_home_of_root_is_reported_if_mpirun_may_run_as_root() -> None:
     command = {COMMAND: ["mpirun", "--allow-run-as-root", "-np", "8", "x"]}
     (violation,) = violations("ssh-paths", {"spec.sshAuthMountPath": HOME} | command)
-    assert found([violation]) == [f"(advice) {FIELD}: mpirun may run as root, and root has no key"]
+    assert as_texts([violation]) == [f"(advice) {FIELD}: mpirun may run as root, and root has no key"]
     assert violation.fix == "Set it to /root/.ssh, or set runAsUser."
     assert violations("ssh-paths", both(HOME, runAsUser=1000) | command) == []
     copied = {COMMAND: ["bash", "-c", "cp -r /home/mpiuser/.ssh /root; mpirun --allow-run-as-root x"]}
@@ -388,7 +388,7 @@ def test_key_outside_the_home_of_root_is_reported_if_mpirun_may_run_as_root() ->
 )
 def test_key_of_root_is_reported_if_another_user_runs_mpirun(command: list[str]) -> None:
     (violation,) = violations("ssh-paths", {COMMAND: command})
-    assert found([violation]) == [f"(advice) {FIELD}: mpi runs mpirun, and the key is for root"]
+    assert as_texts([violation]) == [f"(advice) {FIELD}: mpi runs mpirun, and the key is for root"]
     assert violation.fix == "Set it to .ssh in the home of mpi."
     assert fits_a_warning("ssh-paths", violation)
 
@@ -403,7 +403,7 @@ def test_key_of_root_is_reported_if_another_user_runs_mpirun(command: list[str])
 )
 def test_key_of_root_is_reported_if_the_scc_chooses_the_user(view: Snapshot, scc: str) -> None:
     fault = f'(advice) {FIELD}: "/root/.ssh" is for root, but {scc} runs the pods as user 1000680000'
-    assert found(violations("ssh-paths", SSHD, view=view)) == [fault]
+    assert as_texts(violations("ssh-paths", SSHD, view=view)) == [fault]
 
 
 def test_fs_group_is_not_reported_if_the_scc_rejects_the_pods() -> None:
@@ -414,17 +414,17 @@ def test_fs_group_is_not_reported_if_the_scc_rejects_the_pods() -> None:
 def test_user_that_the_scc_chooses_is_reported_as_missing_in_upstreams_image() -> None:
     changes = {"spec.sshAuthMountPath": HOME, **SSHD, "Worker.template.spec.containers.0.image": "mpioperator/mpi-pi"}
     (violation,) = violations("ssh-paths", changes, view=openshift.view())
-    assert found([violation]) == [f"(advice) {FIELD}: user 1000680000 (SCC restricted-v2) is not in the image"]
+    assert as_texts([violation]) == [f"(advice) {FIELD}: user 1000680000 (SCC restricted-v2) is not in the image"]
     assert fits_a_warning("ssh-paths", violation)
 
 
 def test_capability_that_the_scc_drops_is_reported() -> None:
     changes = {"spec.sshAuthMountPath": HOME, **SSHD}
-    (fault,) = found(violations("ssh-paths", changes, view=openshift.view()))
+    (fault,) = as_texts(violations("ssh-paths", changes, view=openshift.view()))
     assert fault.startswith(f"(advice) {CONTEXT}.capabilities.add: has no NET_BIND_SERVICE")
 
 
 def test_key_of_root_is_accepted_if_the_scc_allows_root() -> None:
     for may_use in ({"default": ["anyuid"]}, {"default": ["privileged"]}):
-        assert found(violations("ssh-paths", {**SSHD, **both(runAsUser=0)}, view=openshift.view(may_use))) == []
-    assert found(violations("ssh-paths", SSHD, view=openshift.view({"default": ["anyuid"]}))) == []
+        assert as_texts(violations("ssh-paths", {**SSHD, **both(runAsUser=0)}, view=openshift.view(may_use))) == []
+    assert as_texts(violations("ssh-paths", SSHD, view=openshift.view({"default": ["anyuid"]}))) == []

@@ -4,7 +4,7 @@ from pydantic import ValidationError
 from tests.support.any_job import Json
 from tests.support.devices import claim_template, claims, exactly
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import as_texts, violations
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY, CauseReason, Violation
 
@@ -157,7 +157,7 @@ def test_message_lists_the_features_of_the_tier(features: list[str], included: s
 
 def test_all_violations_are_reported() -> None:
     settings = {"name": "base", "maxWorkers": 8, "maxGpus": 16, "implementations": ["OpenMPI"], "features": []}
-    result = found(
+    result = as_texts(
         violations("tier", {**TOGETHER, "Worker.replicas": 9, "spec.mpiImplementation": "MPICH"}, settings=settings)
     )
     assert [line.partition(":")[0] for line in result] == [WORKERS, JOB, "spec.mpiImplementation", LAUNCHER_AS_WORKER]

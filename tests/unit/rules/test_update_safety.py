@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.jobs import REMOVE, changed
 from tests.support.kueue_objects import local_queue
-from tests.support.rule_checks import decide, fits_a_warning, found, violations
+from tests.support.rule_checks import as_texts, decide, fits_a_warning, violations
 from webhook.cluster.snapshot import Snapshot
 
 QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "team-queue"}}
@@ -121,7 +121,7 @@ def test_message_has_the_old_and_the_new_value() -> None:
     ],
 )
 def test_change_of_other_fields_of_a_running_job_is_accepted(changes: dict[str, Any], old: dict[str, Any]) -> None:
-    assert found(violations("update-safety", changes, old={**RUNS, **old})) == []
+    assert as_texts(violations("update-safety", changes, old={**RUNS, **old})) == []
 
 
 def test_scaling_a_job_that_kueue_admitted_causes_a_warning() -> None:

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import REMOVE, changed
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import as_texts, violations
 from webhook.admission.messages import Finding
 
 LAUNCHER = "spec.mpiReplicaSpecs[Launcher]"
@@ -132,7 +132,7 @@ def test_invalid_job_is_rejected(changes: dict[str, Any], path: str, message: st
     ],
 )
 def test_valid_job_is_accepted(changes: dict[str, Any]) -> None:
-    assert found(violations("upstream-contract", changes)) == []
+    assert as_texts(violations("upstream-contract", changes)) == []
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_mount_inside_a_read_only_folder_is_rejected(changes: dict[str, Any], fo
     ],
 )
 def test_valid_mount_is_accepted(changes: dict[str, Any]) -> None:
-    assert found(violations("upstream-contract", changes)) == []
+    assert as_texts(violations("upstream-contract", changes)) == []
 
 
 INTEL, MPICH = ({"spec.mpiImplementation": name} for name in ("Intel", "MPICH"))
@@ -358,7 +358,7 @@ def test_variable_that_the_operator_overwrites_is_a_warning(changes: dict[str, A
     ],
 )
 def test_variable_that_the_operator_does_not_overwrite_is_accepted(changes: dict[str, Any]) -> None:
-    assert found(violations("upstream-contract", changes)) == []
+    assert as_texts(violations("upstream-contract", changes)) == []
 
 
 GPUS = {"limits": {"nvidia.com/gpu": 2}}
@@ -428,4 +428,4 @@ def test_container_that_should_be_the_first_is_a_warning(changes: dict[str, Any]
     ],
 )
 def test_first_container_that_is_or_may_be_the_right_one_is_accepted(changes: dict[str, Any]) -> None:
-    assert found(violations("upstream-contract", changes)) == []
+    assert as_texts(violations("upstream-contract", changes)) == []

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.jobs import REMOVE
 from tests.support.kueue_objects import priority_class
-from tests.support.rule_checks import fits_a_warning, found, violations
+from tests.support.rule_checks import as_texts, fits_a_warning, violations
 from tests.support.volcano_objects import Json, queue
 from webhook.cluster.resources.volcano_queues import VOLCANO_QUEUES
 from webhook.cluster.snapshot import Snapshot
@@ -107,7 +107,7 @@ def test_capacity_of_the_suggested_queue_is_checked() -> None:
 
 def test_missing_default_queue_is_rejected() -> None:
     result = violations(ID, settings=ON, view=Snapshot([queue("team")]))
-    assert found(result) == [f'{FIELD}: queue "default" does not exist']
+    assert as_texts(result) == [f'{FIELD}: queue "default" does not exist']
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_queue_with_other_queues_below_it_is_reported(below: list[str], fix: str
     message = 'queue "team" has queues below it'
     (certain,) = reported(TEAM, *objects, settings=TREE)
     assert (certain.path, certain.message, certain.fix, certain.advisory) == (FIELD, message, fix, False)
-    assert found(reported(TEAM, *objects)) == [f"(advice) {FIELD}: {message}"], (
+    assert as_texts(reported(TEAM, *objects)) == [f"(advice) {FIELD}: {message}"], (
         "without the setting hierarchy it is a warning"
     )
 
