@@ -288,6 +288,8 @@ class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=Tr
     label_selector: PodLabels | None = None
     namespaces: Sequence[str] | None = None
     namespace_selector: Presence | None = None
+    match_label_keys: Sequence[str] | None = None
+    mismatch_label_keys: Sequence[str] | None = None
 
 
 class WeightedPodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):

@@ -22,20 +22,22 @@ def contradictions(job: MPIJob) -> Iterator[tuple[str, str, str]]:
         (role, other): {term.topology_key for term in _required(job, role, anti=True) if _selects(term, labels[other])}
         for role in labels
         for other in labels
+        if role != other or (role == WORKER and job.workers > 1)
     }
     for role, path, replica in job.replicas:
         field = f"{path}.template.spec.affinity"
         for term in _required(job, role):
             others = [other for other in labels if _selects(term, labels[other])]
             if not others and _selects(term, job.labels):
-                yield f"{field}.podAffinity", "selects a label that only the job has", "Give it to the pods too."
-            if any(term.topology_key in apart[role, other] | apart[other, role] for other in others):
+                fault = "selects no pod of the job, but a label of the job itself"
+                yield f"{field}.podAffinity", fault, "If the job's pods are meant, give them the label."
+            pairs = [apart.get((role, other), set()) | apart.get((other, role), set()) for other in others]
+            if pairs and all(term.topology_key in keys for keys in pairs):
                 fault = f"requires the {term.topology_key} that a podAntiAffinity forbids"
                 yield f"{field}.podAffinity", fault, "Remove one of the two."
-        for key in apart[role, role] & replica.template.node_selector.keys() if role == WORKER else ():
-            if job.workers > 1:
-                fault = f"allows one worker for each {key}, and nodeSelector allows one {key}"
-                yield f"{field}.podAntiAffinity", fault, "Remove the nodeSelector."
+        for key in apart.get((role, role), set()) & replica.template.node_selector.keys():
+            fault = f"allows one worker for each {key}, and nodeSelector allows one {key}"
+            yield f"{field}.podAntiAffinity", fault, "Remove the nodeSelector."
 
 
 def _required(job: MPIJob, role: str, *, anti: bool = False) -> list[PodAffinityTerm]:
@@ -43,7 +45,12 @@ def _required(job: MPIJob, role: str, *, anti: bool = False) -> list[PodAffinity
     affinity = replica.template.spec.affinity if replica and replica.template.spec else None
     chosen = (affinity.pod_anti_affinity if anti else affinity.pod_affinity) if affinity else None
     terms = (chosen or PodAffinity()).required_during_scheduling_ignored_during_execution or ()
-    return [term for term in terms if not term.namespaces and term.namespace_selector is None]
+    return [
+        term
+        for term in terms
+        if not (term.namespaces or term.match_label_keys or term.mismatch_label_keys)
+        and term.namespace_selector is None
+    ]
 
 
 def _selects(term: PodAffinityTerm, labels: Mapping[str, str]) -> bool:

@@ -30,7 +30,9 @@ of ranks. `-np 0` means a rank for each slot with Open MPI, and is an error with
 
 Some arguments make the program fail. The point-to-point tests of OSU, such as `osu_latency`, need exactly two ranks.
 `--nprow` times `--npcol` of HPL cannot exceed the number of ranks. `torchrun --nproc_per_node` cannot exceed the GPUs
-of a worker. Only GROMACS without MPI has `-ntmpi`. `--mca plm slurm` needs Slurm, which no pod has. `plm_rsh_agent`
+of a worker. Only GROMACS without MPI has `-ntmpi`. `--mca plm slurm` needs Slurm, which no pod has. Only
+Open MPI has `--map-by ppr:4:node`. An elastic job of Horovod needs `--slots-per-host`, because the operator's
+`/etc/mpi/discover_hosts.sh` names no slots. `plm_rsh_agent`
 with `/etc/mpi/kubexec.sh` needs a file that only v1 of the operator provides.
 
 Only ranks have variables such as `OMPI_COMM_WORLD_RANK`: a shell that mpirun starts can use them, the launcher's shell
@@ -49,7 +51,7 @@ option and its value in one word. Other faults are warnings, because the image i
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from posixpath import normpath
 from typing import Final
@@ -103,13 +105,14 @@ _POINT_TO_POINT: Final = re.compile(r"osu_(?:latency|bi?bw)(?:_\w+)?")
 _GRID: Final = re.compile(r"--nprow[= ](\d{1,5}) --npcol[= ](\d{1,5})\b")
 _THREADS: Final = re.compile(r"-ntmpi [1-9]\d*")
 # A container with one of these commands never ends.
-_ENDLESS: Final = re.compile(r"(?:tail -[fF] [^\n]*|sleep (?:infinity|inf))\s*\Z")
+_ENDLESS: Final = re.compile(r"(?:exec )?(?:tail -[fF] (?!.*--pid)|sleep inf(?:inity)?\Z)")
+_END_OF_COMMAND: Final = re.compile(r"[;&|\n]")
 # Variables that only ranks have, or only jobs of a batch system.
 _OF_RANKS: Final = re.compile(r"\$[({]?((?:OMPI_COMM_WORLD|PMI|PMIX|PBS|SLURM)_\w+)")
 _SCHEDULERS: Final = ("alps", "lsf", "slurm", "tm")
 _OF_OPERATOR: Final = mpirun.HOSTFILE.removesuffix("hostfile")
 _DISCOVERY: Final = f"{_OF_OPERATOR}discover_hosts.sh"
-_PER_RESOURCE: Final = re.compile(r"(?<=[ =])ppr:(\d+):\w+")
+_PER_RESOURCE: Final = re.compile(r"ppr:(\d+):\w+")
 _PARAMETER: Final = re.compile(r"--?\w*mca (\w+) (\S+)")
 # MCA parameters that name the program that connects to workers instead of ssh.
 _AGENTS: Final = frozenset(("orte_rsh_agent", "plm_rsh_agent", "plm_ssh_agent"))
@@ -241,9 +244,12 @@ def _joined(container: Container, script: str) -> Iterator[_Fault]:
 
 def _endless(sidecar: Container) -> Iterator[_Fault]:
     """A launcher ends only when all of its containers end."""
-    if command := _ENDLESS.search(sshd.text(sidecar)):
+    argv = shell.unwrapped(sidecar.argv)
+    text = (shell.script(argv)[0] or " ".join(argv)).rstrip()
+    command = _END_OF_COMMAND.split(text)[-1].strip()
+    if _ENDLESS.match(command) and "kill" not in text and "timeout" not in sidecar.argv:
         fix = "Make it an init container with restartPolicy: Always."
-        yield _field(sidecar, command[0]), f"{shortened(command[0], 20)} never ends, nor does the launcher", fix
+        yield _field(sidecar, command), f"{shortened(command, 20)} never ends, nor does the launcher", fix
 
 
 def _misused(container: Container) -> Iterator[_Fault]:
@@ -378,7 +384,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
     for word, fault, fix in _arguments(call, spoken, job, ctx):
         yield Violation(_place(launcher, word), fault, fix, advisory=True)
-    yield from _mounted(call, job)
+    yield from _mounted(call, job, ctx)
     yield from _values(call, launcher, job, ctx)
 
 
@@ -398,9 +404,10 @@ def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> 
     for parameter in _PARAMETER.finditer(text) if call.options else ():
         if absent := _absent(parameter[1], parameter[2], launcher):
             yield parameter[0].split()[0], f"a pod has no {absent}", f"Remove {parameter[0].partition(' /')[0]}."
-    if spoken is HYDRA and (placed := _PER_RESOURCE.search(text)):
-        yield "--map-by", f"only Open MPI has {placed[0]}", f"Write -ppn {placed[1]} instead of --map-by."
-    if call.program == "horovodrun" and _DISCOVERY in call.words and "--slots-per-host" not in text:
+    for option, values in call.options or () if spoken is HYDRA else ():
+        if option == "map-by" and values and (placed := _PER_RESOURCE.fullmatch(values[0])):
+            yield "--map-by", f"only Open MPI has {placed[0]}", f"Write -ppn {placed[1]} instead of --map-by."
+    if call.program == "horovodrun" and _DISCOVERY in call.words and "--slots" not in text:
         yield _DISCOVERY, "the operator's script names no slots", f"Add --slots-per-host {job.spec.slots_per_worker}."
     for word in call.words:
         if word.startswith(_OF_OPERATOR) and "discover" in word and word != _DISCOVERY:
@@ -411,7 +418,7 @@ def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> 
         yield processes[1], fault, f"Write {processes[1]}={gpus}."
 
 
-def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:
+def _mounted(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     if call.started not in call.words:
         return
     after = call.words[call.words.index(call.started) + 1 :]
@@ -424,7 +431,7 @@ def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:
             fault = f"{shortened(program, MAX_SHOWN_WORDS_CHARACTERS)} is mounted only in the launcher"
             fix = "Mount it here too." if sides[1].empty_dir is None else "Mount a PersistentVolumeClaim in both."
             yield Violation(path, fault, fix, advisory=True)
-        elif sides[0] and sides[0].empty_dir is not None and not worker.init_containers:
+        elif sides[0] and sides[0].empty_dir is not None and call.without_shell and _runs_only_sshd(worker, ctx):
             fault = f"{shortened(program, MAX_SHOWN_WORDS_CHARACTERS)} is in an empty volume"
             fix = "Use a PersistentVolumeClaim, or an init container that fetches the files."
             yield Violation(f"{replica_path(WORKER)}.template.spec.volumes", fault, fix, advisory=True)
@@ -432,12 +439,19 @@ def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:
             yield from _executable(program, worker, replica_path(WORKER))
 
 
+def _runs_only_sshd(worker: PodTemplate, ctx: Context) -> bool:
+    """Whether nothing in the workers writes files before the ranks start."""
+    argv = shell.unwrapped(worker.containers[0].argv)
+    alone = not worker.init_containers and len(worker.containers) == 1 and b'"postStart"' not in bytes(ctx.document)
+    return alone and (not argv or argv[0].rpartition("/")[2] == "sshd")
+
+
 def _executable(program: str, template: PodTemplate, path: str) -> Iterator[Violation]:
     volume, (folder, _, file) = _volume_of(program, template), program.rpartition("/")
     mounts = [mount.mount_path or "" for pod in template.containers[:1] for mount in pod.volume_mounts or ()]
     near = [mount for mount in mounts if folder and mount.rstrip("/s").lower() == folder.rstrip("s").lower()]
     if volume is None and near:
-        fault, fix = f"no volume is mounted at {folder}", f"Write {near[0].rstrip('/')}/{file}."
+        fault, fix = f"no volume is mounted at {folder}", f"Write {near[0].rstrip('/')}/{file}, if the volume has it."
         yield Violation(f"{path}.template.spec.containers[0]", fault, fix, advisory=True)
     source = volume.config_map if volume else None
     mode = source.default_mode if source and not source.items else 0o777
@@ -449,9 +463,10 @@ def _executable(program: str, template: PodTemplate, path: str) -> Iterator[Viol
 def _volume_of(file: str, template: PodTemplate) -> Volume | None:
     """The volume that the first container mounts at the file's folder or above."""
     mounts = (template.containers[0].volume_mounts if template.containers else None) or ()
-    names = [mount.name for mount in mounts if mount.mount_path and file.startswith(f"{mount.mount_path.rstrip('/')}/")]
-    volumes = (template.spec.volumes if template.spec and names else None) or ()
-    return next((volume for volume in volumes if volume.name in names), None)
+    above = [mount for mount in mounts if mount.mount_path and file.startswith(f"{mount.mount_path.rstrip('/')}/")]
+    nearest = max(above, key=lambda mount: len(mount.mount_path), default=None)
+    volumes = (template.spec.volumes if template.spec and nearest else None) or ()
+    return next((volume for volume in volumes if nearest and volume.name == nearest.name), None)
 
 
 def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) -> Iterator[Violation]:
@@ -461,7 +476,11 @@ def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) ->
     hosts = {"".join(values): name for name, values in call.options or () if name in HOSTS}
     fixes = {value: f"Use {'' if 'file' in name else '--hostfile '}{mpirun.HOSTFILE}." for value, name in hosts.items()}
     fixes |= {value: _ranks(name, job, ctx) for value, name in unclear.items()}
-    faults = _unreplaced(call, launcher, _named(launcher, LAUNCHER, job), fixes) if "$" in "".join(call.words) else ()
+    faults: Iterable[_Fault] = ()
+    if "$" in "".join(call.words):
+        named = _named(launcher, LAUNCHER, job)
+        of_ranks = _of_ranks(call, launcher, named) if _OF_RANKS.search(" ".join(call.words)) else None
+        faults = (of_ranks,) if of_ranks and of_ranks[0] not in fixes else _unreplaced(call, launcher, named, fixes)
     for word, fault, fix in dict.fromkeys(faults):
         yield Violation(_place(launcher, word), fault, fix, advisory=True)
     for value, name in unclear.items():
@@ -489,6 +508,24 @@ def _is_command_line(program: str) -> bool:
     return bool(blank) and "$" not in program and not of_path
 
 
+def _inner_shell(call: Invocation) -> int | None:
+    """The index of a shell among the words; None if there is no shell."""
+    return next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in shell.SHELLS), None)
+
+
+def _of_ranks(call: Invocation, launcher: Container, named: Collection[str]) -> _Fault | None:
+    """The first variable that the launcher cannot have, outside a shell that mpirun starts."""
+    # A script may pass on the text of a reference, which a program on the rank expands.
+    if launcher.env_from or (not call.without_shell and any("'" in word or "\\$" in word for word in launcher.argv)):
+        return None
+    for word in call.words[: _inner_shell(call)]:
+        if (rank := _OF_RANKS.search(word)) and rank[1] not in named:
+            if rank[1].startswith(("PBS", "SLURM")):
+                return word, f"no pod has {rank[1]}", "Write its value."
+            return word, f"only ranks have {rank[1]}", f"Run the program by bash -c, and write ${rank[1]} in it."
+    return None
+
+
 def _unreplaced(
     call: Invocation, launcher: Container, named: Collection[str], fixes: Mapping[str, str]
 ) -> Iterator[_Fault]:
@@ -497,12 +534,6 @@ def _unreplaced(
     `fixes` maps the values of options for ranks and hosts to their fixes. In a script, only these values are checked.
     Words after a shell that mpirun starts are not checked.
     """
-    inner = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in shell.SHELLS), None)
-    for word in call.words[:inner]:
-        if (rank := _OF_RANKS.search(word)) and rank[1] not in named and word not in fixes:
-            holder = "no pod has" if rank[1].startswith(("PBS", "SLURM")) else "only ranks have"
-            yield word, f"{holder} {rank[1]}", "Run the program by bash -c, and write $OMPI_COMM_WORLD_RANK in it."
-            return
     if not call.without_shell:
         variables = shell.Variables("\n".join(launcher.argv), dict.fromkeys(named), complete=not launcher.env_from)
         for reference in filter(None, map(shell.VARIABLE.fullmatch, fixes)):
@@ -510,6 +541,7 @@ def _unreplaced(
             if variables.is_unset(name) and not (reference[2] or name.isdigit()):
                 yield reference[0], f"nothing in the job sets {shortened(name, 30)}", fixes[reference[0]]
         return
+    inner = _inner_shell(call)
     options = call.words.index(call.started) if call.started else len(call.words)
     interprets = not _INTERPRETERS.isdisjoint(word.rpartition("/")[2] for word in call.words[options:inner])
     for index, word in enumerate(call.words[:inner]):

@@ -340,7 +340,7 @@ def _visible(
         claims = pod.by_claim and settings.max > 0 and container.resources and container.resources.claims
         for variable in variables:
             if not variable.value_from and variable.value in NO_DEVICES:
-                if count:
+                if accelerators(container, ("nvidia.com/*",)):
                     yield Violation(where, "hides the GPUs that are requested", "Remove it.", advisory=True)
             elif settings.refuse_visible_devices or not (claims or count):
                 fault, fix = "gives GPUs without a request", "Remove it, or request GPUs in resources.limits."

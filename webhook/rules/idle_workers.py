@@ -56,8 +56,8 @@ _ADDRESS: Final = re.compile(
     r"(?:MASTER_ADDR=|--master[_-]addr[= ]|--rdzv[_-]endpoint[= ])"
     r'"?(\$\(hostname[^()]*\)|`hostname[^`]*`|\$\{?HOSTNAME\b\}?|[\w.-]*)'
 )
-# A host that each worker takes for itself, or that has the name of a pod but is no worker of the job.
-_NOT_RANK_0: Final = re.compile(r"localhost|127\.0\.0\.1|[\w-]+-(?:\d+|launcher)")
+# A host that is a different pod for each worker, or the name of a pod that is not a worker of the job.
+_NOT_RANK_0: Final = re.compile(r"localhost|127\.0\.0\.1|[\w-]+-(?:worker-\d+|launcher)")
 _DEEPSPEED_HOSTFILE: Final = re.compile(r"(?<!\S)(?:-H|--hostfile)[ =](\S+)")
 _SERVICE: Final = re.compile(r"(?:\bservice\s+|/init\.d/)sshd?\s+(?:re)?start\s*\Z")
 _EMPTY: Final = '""'
@@ -161,8 +161,13 @@ def _address(launcher: Container, job: MPIJob) -> Iterator[tuple[str, str]]:
     if by_shell and job.spec.run_launcher_as_worker:  # the launcher has the first rank
         return
     name = job.metadata.name or "<job>"
-    unknown = [address for address in given if not address.startswith(f"{name}-worker-")]  # workers find these names
-    if unknown and all(address in by_shell or _NOT_RANK_0.fullmatch(address) for address in unknown):
+    own = re.compile(rf"{re.escape(name)}-(?:worker-)?\d+")
+    if (
+        given
+        and all(address in by_shell or _NOT_RANK_0.fullmatch(address) or own.fullmatch(address) for address in given)
+        and not all(address.startswith(f"{name}-worker-") for address in given)
+    ):  # workers find these names
+        unknown = [address for address in given if not address.startswith(f"{name}-worker-")]
         fault = f"no other worker finds {unknown[0][:30]}"
         if by_shell:
             fault = f"{by_shell[0][:15]} is not the host of rank 0"

@@ -459,9 +459,18 @@ APART = pods_by("podAntiAffinity", OWN)
         ),
         (
             {f"{SPEC}.affinity": pods_by("podAffinity", {"app": "x"}), "metadata.labels": {"app": "x"}},
-            [f"{POD}.affinity.podAffinity: selects a label that only the job has"],
+            [f"{POD}.affinity.podAffinity: selects no pod of the job, but a label of the job itself"],
         ),
         ({f"{SPEC}.affinity": APART}, []),
+        ({f"{SPEC}.affinity": APART, f"{SPEC}.nodeSelector": {HOST: "n1"}, "Worker.replicas": 1}, []),
+        ({f"{SPEC}.affinity": pods_by("podAffinity", OWN) | APART, "Worker.replicas": 1}, []),
+        (
+            {
+                f"{SPEC}.affinity": pods_by("podAffinity", OWN, matchLabelKeys=["x"])
+                | pods_by("podAntiAffinity", OWN, mismatchLabelKeys=["x"])
+            },
+            [],
+        ),
         ({f"{SPEC}.affinity": APART, f"{SPEC}.nodeSelector": {ZONE: "a"}}, []),
         ({f"{SPEC}.affinity": pods_by("podAffinity", WORKERS_OF_JOB, ZONE) | APART}, []),
         ({f"{SPEC}.affinity": pods_by("podAffinity", {"app": "of another job"})}, []),

@@ -546,6 +546,16 @@ ONLY_HERE = f"(advice) {WORKER_POD}.containers[0].volumeMounts: /v/{{}} is mount
             of_volume("Worker", emptyDir={}) | {"Worker.template.spec.initContainers": [{"name": "clone"}]},
             [],
         ),
+        (
+            "mpirun -np 4 python /v/t.py",
+            of_volume("Worker", emptyDir={}) | {f"{WORKER}.command": ["sh", "-c", "get /v; /usr/sbin/sshd -De"]},
+            [],
+        ),
+        (
+            "mpirun -np 4 python /v/t.py",
+            of_volume("Worker", emptyDir={}) | {f"{WORKER}.lifecycle": {"postStart": {"exec": {"command": ["get"]}}}},
+            [],
+        ),
     ],
 )
 def test_program_that_workers_cannot_execute_from_a_volume_is_reported(
@@ -872,6 +882,8 @@ ELASTIC = "horovodrun -np 4 --host-discovery-script"
         (["bash", "-c", "mpirun -np 4 t --rank $SLURM_PROCID"], "no pod has SLURM_PROCID"),
         (["mpirun", "-np", "4", "bash", "-c", "t $OMPI_COMM_WORLD_RANK"], ""),
         (["bash", "-c", "mpirun -np 4 bash -c 't $OMPI_COMM_WORLD_RANK'"], ""),
+        (["bash", "-c", "mpirun -np 4 /opt/wrap \\$OMPI_COMM_WORLD_RANK"], ""),
+        (["bash", "-c", "mpirun -np 4 /opt/wrap 'exec t $OMPI_COMM_WORLD_RANK'"], ""),
         (f"{ELASTIC} /etc/mpi/discover_hosts.sh --slots-per-host 2 t".split(), ""),
         (f"{ELASTIC} /etc/mpi/discover_hosts.sh t".split(), "the operator's script names no slots"),
         (f"{ELASTIC} /etc/mpi/discover-hosts.sh t".split(), "the operator mounts no /etc/mpi/discover-hosts.sh"),
@@ -888,6 +900,11 @@ def test_variable_or_script_that_the_launcher_lacks_is_reported(command: list[st
         ("Launcher", ["sh", "-c", "tail -F /out/log"], True),
         ("Launcher", ["sleep", "infinity"], True),
         ("Launcher", ["sh", "-c", "sleep infinity & wait-for-mpirun"], False),
+        ("Launcher", ["sh", "-c", "tail -f /log & while [ ! -f /done ]; do sleep 1; done"], False),
+        ("Launcher", ["sh", "-c", "tail -f /log | sed '/DONE/ q'"], False),
+        ("Launcher", ["timeout", "3600", "tail", "-F", "/log"], False),
+        ("Launcher", ["sh", "-c", "(wait-for-end; kill 1) & exec sleep infinity"], False),
+        ("Launcher", ["sh", "-c", "sleep 5; exec tail -F /log"], True),
         ("Worker", ["sleep", "infinity"], False),
     ],
 )

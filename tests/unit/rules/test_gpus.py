@@ -8,7 +8,7 @@ from tests.support.devices import claim_template, claims, device_class, exactly,
 from tests.support.jobs import REMOVE
 from tests.support.limit_ranges import limit_range
 from tests.support.nodes import node
-from tests.support.rule_checks import fits_a_warning, violations
+from tests.support.rule_checks import as_texts, fits_a_warning, violations
 from tests.support.snapshots import head
 from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
@@ -338,6 +338,12 @@ class TestVisibleDevices:
     )
     def test_value_that_gives_no_gpu_is_accepted(self, changes: Json) -> None:
         assert violations("gpus", changes, settings={"refuseVisibleDevices": True}) == []
+
+    @pytest.mark.parametrize(("resource", "hidden"), [(GPU, True), ("amd.com/gpu", False)])
+    def test_value_that_hides_requested_gpus_is_a_warning(self, resource: str, hidden: bool) -> None:
+        container = visible("none", resources={"limits": {resource: 1}})
+        faults = as_texts(violations("gpus", {"Worker.template.spec.containers": [container]}))
+        assert faults == ([f"(advice) {WORKER}[0].env[{VISIBLE}]: hides the GPUs that are requested"] if hidden else [])
 
     @pytest.mark.parametrize(
         ("resources", "device"),

@@ -4,12 +4,11 @@ https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/lists.go; c
 """
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
 from typing import Any, Final
 
 from webhook.cel.library.declared import BOOL, DYN, INT, LIST, Declared, Function, Method
 
-_KINDS: Final = (bool, (int, float), str, bytes, bytearray, datetime, timedelta)
+_KINDS: Final = (bool, (int, float), str, bytes, bytearray)
 
 
 def _comparable(items: list[Any]) -> list[Any]:
@@ -23,8 +22,8 @@ def _comparable(items: list[Any]) -> list[Any]:
 def _sum(items: list[Any]) -> Any:
     if not items:
         return 0
-    if any(isinstance(item, bool) or not isinstance(item, (int, float, timedelta)) for item in items):
-        raise ValueError("no such overload: only numbers and durations can be added")
+    if any(isinstance(item, bool) or not isinstance(item, (int, float)) for item in items):
+        raise ValueError("no such overload: only numbers can be added")
     if len({type(item) for item in items}) > 1:
         raise ValueError("no such overload: numbers of different types cannot be added")
     total = items[0]

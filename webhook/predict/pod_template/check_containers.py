@@ -48,7 +48,7 @@ class Pod(NamedTuple):
 
 def check_container(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
     texts.check(faults, f"{path}.name", container.name, texts.label)
-    if (folder := container.working_dir) and not folder.startswith("/"):
+    if (folder := container.working_dir) and not folder.startswith("/") and ":" not in folder:
         fault, fix = f'"{shown(folder)}" is not absolute, so the container never starts', "Begin it with /."
         faults.add(f"{path}.workingDir", fault, fix, advisory=True)
     _ports(container.ports or [], f"{path}.ports", faults)
