@@ -119,6 +119,7 @@ _AGENTS: Final = frozenset(("orte_rsh_agent", "plm_rsh_agent", "plm_ssh_agent"))
 _PER_NODE: Final = re.compile(r"(--nproc[-_]per[-_]node)[= ](\d{1,5})\b")
 # Accelerators that have one device each. Neuron accelerators have several cores.
 _GPUS: Final = ("amd.com/gpu", "nvidia.com/gpu")
+_HIDES_GPUS: Final = "CUDA_VISIBLE_DEVICES=-1"
 _OF_CONTAINERS: Final = re.compile(r"(apptainer|docker|podman|singularity) (?:exec|run)\b")
 _DEBUGS: Final = re.compile(r"\s(-[46Deqr]*d\w*)")
 _RUNS_SCRIPTS: Final = re.compile(r"python[\d.]*|accelerate|deepspeed|torchrun")
@@ -412,8 +413,15 @@ def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> 
     for word in call.words:
         if word.startswith(_OF_OPERATOR) and "discover" in word and word != _DISCOVERY:
             yield word, f"the operator mounts no {shortened(word, 40)}", f"Write {_DISCOVERY}."
-    gpus = devices.of_pod(job.worker.template, _GPUS, ctx).exact if job.worker and mpirun.starter(call) else 0
-    if gpus and (processes := _PER_NODE.search(text)) and int(processes[2]) > gpus:
+    yield from _of_gpus(call, text, job, ctx)
+
+
+def _of_gpus(call: Invocation, text: str, job: MPIJob, ctx: Context) -> Iterator[_Fault]:
+    hidden, starter = _HIDES_GPUS in call.words, mpirun.starter(call)
+    gpus = devices.of_pod(job.worker.template, _GPUS, ctx).exact if job.worker and (hidden or starter) else 0
+    if gpus and hidden:
+        yield _HIDES_GPUS, f"{_HIDES_GPUS} hides all GPUs", "Remove it and its -x."
+    if gpus and starter and (processes := _PER_NODE.search(text)) and int(processes[2]) > gpus:
         fault = f"{processes[2]} processes for {gpus} GPU{'s' if gpus > 1 else ''} of a worker"
         yield processes[1], fault, f"Write {processes[1]}={gpus}."
 

@@ -935,3 +935,11 @@ def test_program_next_to_a_mount_with_a_similar_name_is_reported(program: str, r
 def test_value_of_map_by_that_hydra_lacks_is_reported(implementation: str, command: str, fix: str | None) -> None:
     job = {"spec.mpiImplementation": implementation, f"{LAUNCHER}.command": command.split()}
     assert [violation.fix for violation in violations(ID, job)] == ([fix] if fix else [])
+
+
+@pytest.mark.parametrize(("devices", "reported"), [("-1", True), ("0,1", False)])
+def test_variable_for_ranks_that_hides_all_gpus_is_reported(devices: str, reported: bool) -> None:
+    command = ["mpirun", "-np", "4", "-x", f"CUDA_VISIBLE_DEVICES={devices}", "train"]
+    resources = {f"{WORKER}.resources": {"limits": {"nvidia.com/gpu": 2}}}
+    faults = as_texts(violations(ID, resources | {f"{LAUNCHER}.command": command}))
+    assert faults == ([f"(advice) {WHERE}.command: CUDA_VISIBLE_DEVICES=-1 hides all GPUs"] if reported else [])
