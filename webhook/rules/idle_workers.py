@@ -161,17 +161,18 @@ def _address(launcher: Container, job: MPIJob) -> Iterator[tuple[str, str]]:
     if by_shell and job.spec.run_launcher_as_worker:  # the launcher has the first rank
         return
     name = job.metadata.name or "<job>"
-    own = re.compile(rf"{re.escape(name)}-(?:worker-)?\d+")
-    if (
-        given
-        and all(address in by_shell or _NOT_RANK_0.fullmatch(address) or own.fullmatch(address) for address in given)
-        and not all(address.startswith(f"{name}-worker-") for address in given)
-    ):  # workers find these names
-        unknown = [address for address in given if not address.startswith(f"{name}-worker-")]
-        fault = f"no other worker finds {unknown[0][:30]}"
+    if given and all(address in by_shell or _is_no_worker(address, name) for address in given):
+        fault = f"no other worker finds {given[0][:30]}"
         if by_shell:
             fault = f"{by_shell[0][:15]} is not the host of rank 0"
         yield fault, f"Write {name}-worker-0.{name}."
+
+
+def _is_no_worker(address: str, name: str) -> bool:
+    """Whether no worker of the job `name` has this address. Workers find each other by their bare names too."""
+    number = address.removeprefix(f"{name}-")
+    of_other = _NOT_RANK_0.fullmatch(address) and not number.startswith("worker-")
+    return bool(of_other) or (number != address and number.isdecimal())
 
 
 def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tuple[str, str]]:

@@ -130,6 +130,7 @@ def test_launcher_that_starts_no_ranks_on_workers_is_reported(command: Any, mess
         launcher("deepspeed t.py", volumeMounts=[{"name": "hosts", "mountPath": "/job"}]),
         launcher("mpirun -np 2 torchrun t.py"),
         launcher("mpirun -np 2 torchrun --rdzv_backend etcd-v2 --rdzv_endpoint etcd-0:2379 t.py"),
+        launcher(script("MASTER_ADDR=localhost; export MASTER_ADDR=train-worker-0; mpirun -np 2 -x MASTER_ADDR t")),
         launcher("mpirun -np 2 -x MASTER_ADDR=ip-10-0-0-12 python t.py"),
         launcher("mpirun -np 2 -x MASTER_ADDR=pi-worker-0.pi python t.py"),
         launcher(
