@@ -23,13 +23,9 @@ from webhook.policy.in_force import load_policies
 from webhook.rules import REGISTRY
 
 POD: Final = "Worker.template.spec"
-FIRST: Final = f"{POD}.containers.0"
-RUN: Final = "Launcher.template.spec.containers.0.command"
-GPU: Final = "nvidia.com/gpu"
 QUEUE: Final = "metadata.labels.kueue\\.x-k8s\\.io/queue-name"
 NO_FIELD: Final = "is not a field of an MPIJob (mpi-operator v0.8.0): kubectl rejects it, other clients drop it."
 ALICE: Final = UserInfo("alice")
-WORKER: Final = changed({})["spec"]["mpiReplicaSpecs"]["Worker"]
 CREATED_BY: Final = "metadata.annotations.training\\.openshift\\.io/created-by"
 TIMEOUT: Final = "metadata.annotations.training\\.openshift\\.io/timeout"
 
@@ -56,97 +52,33 @@ def mistake(text: str, said: str, **about: Any) -> Mistake:
     return Mistake({path: wrong}, said, {path: right}, **about)
 
 
-def limits(**more: Any) -> dict[str, Any]:
-    return {"limits": {GPU: 2, **more}}
-
-
 MISTAKES: Final[Mapping[str, Mistake]] = {
     "backofLimit": Mistake(
         {"spec.runPolicy.backofLimit": 3},
         f"spec.runPolicy.backofLimit: {NO_FIELD} Rename it to backoffLimit.",
         {"spec.runPolicy.backofLimit": REMOVE, "spec.runPolicy.backoffLimit": 3},
     ),
-    "slotPerWorker": Mistake(
-        {"spec.slotsPerWorker": REMOVE, "spec.slotPerWorker": 2},
-        f"spec.slotPerWorker: {NO_FIELD} Rename it to slotsPerWorker.",
-        {"spec.slotPerWorker": REMOVE, "spec.slotsPerWorker": 2},
-    ),
-    "replica": Mistake(
-        {"Worker.replicas": REMOVE, "Worker.replica": 4},
-        f"spec.mpiReplicaSpecs[Worker].replica: {NO_FIELD} Rename it to replicas.",
-        {"Worker.replica": REMOVE, "Worker.replicas": 4},
-    ),
-    "a field of v1": Mistake(
-        {"spec.runPolicy": {}, "spec.cleanPodPolicy": "Running"},
-        f"spec.cleanPodPolicy: {NO_FIELD} Move it to spec.runPolicy.cleanPodPolicy.",
-        {"spec.cleanPodPolicy": REMOVE, "spec.runPolicy.cleanPodPolicy": "Running"},
-    ),
     "a secret in envFrom with the key of env": mistake(
         "first.envFrom: [{«secretKeyRef→secretRef»: {name: s}}]",
         f"envFrom[0].secretKeyRef: {NO_FIELD} Rename it to secretRef.",
-    ),
-    "slots as text": mistake(
-        "spec.slotsPerWorker: «'2'→2»", "spec.slotsPerWorker: must be a whole number, not text. Write 2."
-    ),
-    "a command as one text": mistake(
-        "first.command: «python train.py→[python, train.py]»",
-        'containers[0].command: must be a list, not text. Write ["python", "train.py"]',
     ),
     "an option and its value as one word": mistake(
         "run: [mpirun, «-np 8→-np, '8'», train]",
         'containers[0].command: "-np 8" is one word, not an option. Split it: "-np", "8".',
     ),
     "a number in env": Mistake(
-        {f"{FIRST}.env": [{"name": "N", "value": 1}]},
+        {"Worker.template.spec.containers.0.env": [{"name": "N", "value": 1}]},
         'env[0].value: must be text, not 1. Write "1".',
-        {f"{FIRST}.env": [{"name": "N", "value": "1"}]},
-    ),
-    "limits: {gpu: 2}": mistake(
-        "first.resources: {limits: {«gpu→nvidia.com/gpu»: 2}}",
-        'resources.limits[gpu]: there is no resource "gpu". Rename it to nvidia.com/gpu',
-    ),
-    "a mount without its volume": Mistake(
-        {f"{FIRST}.volumeMounts": [{"name": "data", "mountPath": "/data"}]},
-        'volumeMounts[0].name: there is no volume "data". Add {name: data, persistentVolumeClaim: {',
-        {f"{POD}.volumes": [{"name": "data", "emptyDir": {}}]},
-    ),
-    "operator: exists": mistake(
-        "pod.tolerations: [{key: a, operator: «exists→Exists»}]",
-        'tolerations[0].operator: "exists" is not supported. Write Exists.',
-    ),
-    "16GB": mistake(
-        "first.resources: {limits: {nvidia.com/gpu: 2, memory: «16GB→16Gi»}}",
-        'resources.limits[memory]: "16GB" is not a quantity. Write 16Gi or 16G',
-    ),
-    "resnet_50": mistake(
-        "metadata.name: «resnet_50→resnet-50»", 'that contains "_"; allowed are lower case letters, digits'
-    ),
-    "a worker in lower case": Mistake(
-        {"Worker": REMOVE, "spec.mpiReplicaSpecs.worker": WORKER},
-        'spec.mpiReplicaSpecs[worker]: the operator does not know "worker" and ignores it. Rename it to Worker.',
-        {"spec.mpiReplicaSpecs.worker": REMOVE, "Worker": WORKER},
+        {"Worker.template.spec.containers.0.env": [{"name": "N", "value": "1"}]},
     ),
     "no launcher": Mistake(
         {"Launcher": REMOVE},
         "spec.mpiReplicaSpecs[Launcher]: is missing. Add it: it runs mpirun.",
         {"Launcher": changed({})["spec"]["mpiReplicaSpecs"]["Launcher"]},
     ),
-    "no workers": mistake("Worker.replicas: «0→2»", "replicas: is 0 (not set counts as 0)"),
-    "a single worker": mistake("Worker.replicas: «1→2»", "1 worker, at least 2 required. Set replicas to 2 or more."),
-    "-np 8 with one worker": Mistake(
-        {RUN: ["mpirun", "-np", "8", "train"], "Worker.replicas": 1},
-        "1 worker, at least 2 required.",
-        {"Worker.replicas": 4},
-    ),
-    "16 GPUs on nodes with 8": Mistake(
-        {f"{FIRST}.resources": {"limits": {GPU: 16}}, "spec.slotsPerWorker": 16},
-        "at most 8 allowed",
-        {f"{FIRST}.resources": {"limits": {GPU: 8}}, "spec.slotsPerWorker": 8},
-    ),
     "half a GPU": mistake(
         "first.resources: {limits: {nvidia.com/gpu: «500m→1»}}", "500m is not whole, and GPUs are not divided."
     ),
-    "cleanPodPolicy: all": mistake("spec.runPolicy.cleanPodPolicy: «all→All»", '"all" is not supported. Write All'),
     "a timeout in words": Mistake(
         {"metadata.annotations": {"training.openshift.io/timeout": "3 days"}},
         '"3 days" is not a duration',
@@ -167,25 +99,10 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     "a finalizer with a space": mistake(
         "metadata.finalizers: [«my wait→example.com/my-wait»]", 'metadata.finalizers[0]: "my wait" contains " "'
     ),
-    "a name of 70 characters": mistake(
-        f"metadata.name: {'b' * 50}«{'b' * 20}→»", "and that has 79 characters, at most 63"
-    ),
     "no name": mistake("metadata.name: «→bert»", "metadata.name: is missing. Add it, such as name: main."),
-    "the name of a secret in a volume": mistake(
-        "pod.volumes: [{name: d, secret: {«name→secretName»: s}}]",
-        f"volumes[0].secret.name: {NO_FIELD} Rename it to secretName.",
-    ),
     "pvc": mistake(
         "pod.volumes: [{name: d, «pvc→persistentVolumeClaim»: {claimName: c}}]",
         f"volumes[0].pvc: {NO_FIELD} Rename it to persistentVolumeClaim.",
-    ),
-    "the name of a claim": mistake(
-        "pod.volumes: [{name: d, persistentVolumeClaim: {«name→claimName»: c}}]",
-        f"volumes[0].persistentVolumeClaim.name: {NO_FIELD} Rename it to claimName.",
-    ),
-    "tolerations that are not a list": mistake(
-        "pod.tolerations: «{key: a, operator: Exists}→[{key: a, operator: Exists}]»",
-        'tolerations: must be a list, not a mapping. Write [{"key": "a", "operator": "Exists"}].',
     ),
 }
 

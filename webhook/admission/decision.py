@@ -82,9 +82,10 @@ class Decision(msgspec.Struct):
             for finding in reversed(findings):
                 if not finding.violation.follows:
                     causes[finding.violation.path] = finding.rule
-            followed = ((finding, causes.get(finding.violation.follows)) for finding in findings)
-            caused = [replace(finding, cause=cause) if cause else finding for finding, cause in followed]
-            findings[:] = sorted(caused, key=lambda finding: bool(finding.cause))
+            for index, finding in enumerate(findings):
+                if cause := causes.get(finding.violation.follows):
+                    findings[index] = replace(finding, cause=cause)
+            findings.sort(key=lambda finding: bool(finding.cause))
 
     @property
     def allowed(self) -> bool:
@@ -105,9 +106,10 @@ class Decision(msgspec.Struct):
         """The warnings about findings, then about failed injections, then about injections."""
         if not (self.warned or self.told or self.news):
             return []
-        findings = [finding.warning for finding in self.warned]
-        cautions = map(messages.shorten, self.cautions)
-        return messages.warnings([*findings, *cautions, *self._injected()])
+        texts = [finding.warning for finding in self.warned]
+        if self.told or self.news:
+            texts += [*map(messages.shorten, self.cautions), *self._injected()]
+        return messages.warnings(texts)
 
     @property
     def cautions(self) -> list[str]:
@@ -173,7 +175,7 @@ class Decision(msgspec.Struct):
             "warned": _ids(self.warned),
             "audited": _ids(self.audited),
             "audit-violations": "; ".join(map(_audit_line, self.audited[:MAX_LISTED_FINDINGS])),
-            "exempted": "; ".join(dict.fromkeys([f"{finding.rule}: {reason}" for finding, reason in self.exempted])),
+            "exempted": "; ".join({f"{finding.rule}: {reason}": None for finding, reason in self.exempted}),
             "injected": ",".join(injected),
             **{f"injected.{author}": "; ".join(notes) for author, notes in self.told.items() if author in injected},
             "rule-faults": "; ".join(f"{rule}: {fault}" for rule, fault in self.rule_faults.items()),

@@ -89,8 +89,9 @@ class Finding:
         else:
             for text in (fault, _IN_PARENTHESES.sub("", fault)):
                 advised = f"{text}. {self.violation.fix}"
-                shown = _elided(path, room - _length(advised))
-                if _length(shown) + _length(advised) <= room and (shown == path or "..." in shown):
+                left = room - _length(advised)
+                shown = _elided(path, left) if left > 0 else ""
+                if _length(shown) <= left and (shown == path or "..." in shown):
                     return f"{shown}: {advised} {label}"
         if _length(path) + _length(fault) > room:
             fault = _IN_PARENTHESES.sub("", fault)
@@ -223,7 +224,9 @@ def without_copies(findings: list[tuple[Finding, Action]], job: MPIJob) -> list[
 
     Repetitions are about the init container that `launcher-wait` makes as a copy of that container.
     """
-    init = job.launcher.template.init_containers if findings and job.launcher else ()
+    if not any("initContainers[" in finding.violation.path for finding, _ in findings):
+        return findings
+    init = job.launcher.template.init_containers if job.launcher else ()
     index = next((index for index, container in enumerate(init) if container.name == WAIT_CONTAINER), None)
     if index is None:
         return findings

@@ -4,7 +4,7 @@ https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
 from fnmatch import translate
 from functools import lru_cache
@@ -12,7 +12,7 @@ from typing import Final
 
 from webhook.api import quantity
 from webhook.api.pod import Container, PodTemplate
-from webhook.api.pod_resources import Use, at_once, is_sidecar
+from webhook.api.pod_resources import is_sidecar
 from webhook.api.quantity import Quantity, QuantityError
 
 DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
@@ -127,17 +127,18 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
     # If request and limit differ, the limit counts. The rule `gpus` reports the difference.
     amounts = {**(resources.requests or {}), **(resources.limits or {})}
     for name, amount in amounts.items():
-        if is_accelerator(name, patterns):
-            total += max(quantity.whole(read(amount)), 0)
+        if "/" in name and is_accelerator(name, patterns):
+            total += quantity.whole(max(read(amount), Quantity(0)))
     return total
 
 
-def containers_with_devices(template: PodTemplate) -> list[tuple[str, Container]]:
-    """(path in the template, container) of each container that requests an extended resource."""
+def containers_with_devices(template: PodTemplate) -> list[tuple[str, int, Container]]:
+    """Those of `PodTemplate.each_container` that request an extended resource."""
     return [
-        (f"spec.{field}[{index}]", container)
+        (field, index, container)
         for field, index, container in template.each_container
-        if extended_resources([container])
+        if (resources := container.resources) is not None
+        and ("/" in "".join(resources.limits or ()) or "/" in "".join(resources.requests or ()))
     ]
 
 
@@ -153,10 +154,18 @@ def extended_resources(containers: Iterable[Container]) -> set[str]:
     }
 
 
-def pod_total(template: PodTemplate, amount: Callable[[Container], int]) -> int:
-    """The maximum that the pod's containers use at the same time. `amount` must not return a negative number."""
-    uses = [Use({"": Quantity(amount(container))}) for container in template.containers]
-    uses += [
-        Use({"": Quantity(amount(container))}, True, is_sidecar(container)) for container in template.init_containers
-    ]
-    return at_once(uses).get("", 0)
+def pod_total(containers: Iterable[tuple[str, int, Container]], patterns: tuple[str, ...]) -> int:
+    """The maximum number of accelerators in use at the same time (see `pod_resources.at_once`).
+
+    `containers` are the pod's `containers_with_devices`.
+    """
+    total = sidecars = peak = 0
+    for field, _, container in containers:
+        count = accelerators(container, patterns)
+        if field == "initContainers":
+            peak = max(peak, sidecars + count)
+            if not is_sidecar(container):
+                continue
+            sidecars += count
+        total += count
+    return max(total, peak)

@@ -28,14 +28,14 @@ def object_of(data: bytes | Raw) -> dict[str, Any]:
     return document
 
 
-def without_status(data: Raw) -> Raw:
-    """The object without its status. The API server drops a user's status only after the mutating hook."""
-    if b'"status"' not in bytes(data):
-        return data
+def as_submitted(data: Raw) -> Raw:
+    """The object without `managedFields` and status. The API server drops a user's status after the mutating hook."""
     try:
-        parts = _parts.decode(data)
+        parts: dict[str, Any] = _parts.decode(data)
+        if "metadata" in parts:
+            parts["metadata"] = _parts.decode(parts["metadata"])
+            parts["metadata"].pop("managedFields", None)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return data
-    if parts.pop("status", None) is None:
-        return data
+    parts.pop("status", None)
     return Raw(msgspec.json.encode(parts))

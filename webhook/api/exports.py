@@ -31,23 +31,30 @@ class Exports:
         self.all = OPEN_MPI not in dialects if calls else implementation != "OpenMPI"
         self.selective = dialects.count(OPEN_MPI) == len(dialects) > 0
         """Every call is a call of Open MPI, which passes on only some variables."""
-        options = [option for call in calls for option in call.options or ()]
-        parsed = bool(calls) and all(call.options is not None for call in calls)
-        self.certain = parsed and _ONLY_SOME.isdisjoint([name for name, _ in options])
+        parsed = bool(calls) and None not in [call.options for call in calls]
+        self.certain = parsed
         """The command line shows all variables that are passed on."""
         self.named: set[str] = set()
         """Variables named by `-x`."""
         self.assigned: set[str] = set()
         """Variables with a value on the command line."""
-        for by_x, given in _of_options(options) if parsed else _of_text("\n".join(argv)):
-            name, equals, _ = given.partition("=")
-            if by_x:  # the shell may expand a variable in the name to any text
-                self.named.add("*" if "$" in name else name)
-            if equals or not by_x:
+        exported: list[str] = [] if parsed else _EXPORT.findall("\n".join(argv))
+        for call in calls if parsed else ():
+            for option, values in call.options or ():
+                if option == "x":
+                    exported += values
+                elif option in PAIRS and values:
+                    self.assigned.add(values[0].partition("=")[0])
+                elif option in _ONLY_SOME:
+                    self.certain = False
+        for variable in exported:
+            name, equals, _ = variable.partition("=")
+            if equals:
                 self.assigned.add(name)
+            self.named.add("*" if "$" in name else name)  # the shell may expand a variable in a name to any text
         self._starts: list[str] = []
         """The texts before a `*`, sorted; no text is the start of another text."""
-        for start in sorted(name[:-1] for name in self.named if name[-1:] == "*"):
+        for start in sorted([name[:-1] for name in self.named if name[-1:] == "*"]):
             if not self._starts or not start.startswith(self._starts[-1]):
                 self._starts.append(start)
 
@@ -66,12 +73,3 @@ class Exports:
 
     def passes(self, name: str) -> bool:
         return self.all or self.names(name) or name.startswith(_OF_OPEN_MPI)
-
-
-def _of_options(options: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[bool, str]]:
-    """For each option, whether it is `-x`, and its value."""
-    return [(name == "x", values[0]) for name, values in options if values and (name == "x" or name in PAIRS)]
-
-
-def _of_text(text: str) -> list[tuple[bool, str]]:
-    return [(True, variable) for variable in _EXPORT.findall(text)]

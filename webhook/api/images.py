@@ -111,10 +111,10 @@ def _is_host(segment: str) -> bool:
 def _check_name(registry: str, repository: str) -> None:
     if not _REGISTRY.fullmatch(registry):
         raise ImageError(f"{_show(registry)} is not the host name of a registry: {_HELP}")
-    shown = _show(repository.removeprefix("library/"))
-    if repository != repository.lower():
-        raise ImageError(f"{shown} has upper case letters, an image name is lower case: {_HELP}")
     if not _REPOSITORY.fullmatch(repository):
+        shown = _show(repository.removeprefix("library/"))
+        if repository != repository.lower():
+            raise ImageError(f"{shown} has upper case letters, an image name is lower case: {_HELP}")
         raise ImageError(
             f"{shown} is not an image name: between slashes use lower case letters and digits, "
             f'with single ".", "_", "__" or any "-" inside'

@@ -12,7 +12,7 @@ from webhook.api.pod import Container
 ENV_PREFIX: Final = "OMPI_MCA_"
 ENV_LIST: Final = "mca_base_env_list"
 """The parameter that lists variables for the ranks. Open MPI 4 fails if this parameter and the option `-x` are set."""
-_OPTIONS: Final = frozenset(("mca", "gmca", "omca", "gomca", "prtemca"))
+OPTIONS: Final = frozenset(("mca", "gmca", "omca", "gomca", "prtemca"))
 # The shell and Kubernetes expand `$`. The shell also expands a backtick.
 _EXPANDED: Final = frozenset("$`")
 
@@ -23,7 +23,7 @@ def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
         if "mca" not in word or word[0] != "-":
             continue
         option, equals, name = word.lstrip("-").partition("=")
-        rest = words[index + 1 : index + 3] if option in _OPTIONS else ()
+        rest = words[index + 1 : index + 3] if option in OPTIONS else ()
         if equals and rest:
             yield name, rest[0]
         elif len(rest) == 2:

@@ -216,8 +216,8 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     def computing(self) -> list[tuple[str, str, ReplicaSpec]]:
         """The replicas whose pods run ranks: the Worker, and with `runLauncherAsWorker` the Launcher."""
-        computing = {WORKER, LAUNCHER} if self.spec.run_launcher_as_worker else {WORKER}
-        return [replica for replica in self.replicas if replica[0] in computing]
+        with_launcher = self.spec.run_launcher_as_worker
+        return [replica for replica in self.replicas if with_launcher or replica[0] == WORKER]
 
 
 def is_managed_here(managed_by: str | None) -> bool:

@@ -118,15 +118,14 @@ def find(
         argv = [shell.REFERENCE.sub(lambda reference: values.get(reference[1]) or reference[0], word) for word in argv]
     # The second position is for an entry point that runs its arguments: command [/entrypoint.sh], args [mpirun, ...].
     for start in dict.fromkeys((0, len(command or ()))):
-        words = shell.unwrapped(argv[start:])
+        line = shell.command(argv[start:])
+        words, program, text, rest = line.words, line.program, line.script, line.rest
         if not words:
             break
-        program = words[0].rpartition("/")[2]
         if program in LAUNCHERS:
             call = _read(program, words[1:], implementation, without_shell=True)
             # The entry point of an image may add the program.
             return [structs.replace(call, starts_nothing=False)] if start or not command else [call]
-        text, rest = shell.script(words) if program in shell.SHELLS else ("", ())
         if len(rest) == 1 and " " in rest[0] and "$" not in text:
             text = f"{text}\n{rest[0]}"  # `sh -c "cd /src" "mpirun train"`: the user means two commands
         if program in {"cd", "export"}:  # they exist only in a shell, so the user means a script
@@ -301,11 +300,7 @@ def _per_node(name: str, value: str) -> PerNode | None:
 
 def starter(call: Invocation) -> str | None:
     """The program from ON_EACH_NODE in the words of the call; None if there is none."""
-    for word in call.words:
-        name = word.rpartition("/")[2]
-        if name in ON_EACH_NODE:
-            return name
-    return None
+    return next((name for word in call.words if (name := word.rpartition("/")[2]) in ON_EACH_NODE), None)
 
 
 def dialect(program: str, implementation: str | None) -> Dialect:
@@ -321,9 +316,8 @@ def oversubscribes(text: str) -> bool:
 def oversubscribes_by_env(container: Container) -> bool:
     env = container.env or ()
     texts = "".join([text for variable in env for text in (variable.name, variable.value or "")])
-    if "oversubscribe" not in texts.lower().replace("_", ""):
-        return False
-    return any(oversubscribes(f"{variable.name} {variable.value}") for variable in env)
+    may_match = "oversubscribe" in texts.lower().replace("_", "")
+    return may_match and any(oversubscribes(f"{variable.name} {variable.value}") for variable in env)
 
 
 def _number(values: tuple[str, ...]) -> int | None:

@@ -4,6 +4,7 @@ Every field may be absent or null: mutating webhooks get objects before schema v
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -367,7 +368,7 @@ class TemplateMeta(msgspec.Struct, gc=False):
     annotations: dict[str, str] | None = None
 
 
-class PodTemplate(msgspec.Struct, gc=False):
+class PodTemplate(msgspec.Struct, dict=True):
     metadata: TemplateMeta | None = None
     spec: PodSpec | None = None
 
@@ -407,7 +408,7 @@ class PodTemplate(msgspec.Struct, gc=False):
             for term in terms
         )
 
-    @property
+    @cached_property
     def containers(self) -> Sequence[Container]:
         """The containers; the first is the MPI container."""
         return (self.spec and self.spec.containers) or []
@@ -419,13 +420,13 @@ class PodTemplate(msgspec.Struct, gc=False):
         of_pod = (self.spec.security_context if self.spec else None) or PodSecurityContext()
         return of_pod.run_as_user if of_container.run_as_user is None else of_container.run_as_user
 
-    @property
+    @cached_property
     def init_containers(self) -> Sequence[Container]:
         return (self.spec and self.spec.init_containers) or []
 
-    @property
-    def each_container(self) -> Iterator[tuple[str, int, Container]]:
+    @cached_property
+    def each_container(self) -> list[tuple[str, int, Container]]:
         """(field of the pod's spec, index, container) of the containers, then of the init containers."""
-        for field, containers in (("containers", self.containers), ("initContainers", self.init_containers)):
-            for index, container in enumerate(containers):
-                yield field, index, container
+        return [("containers", index, container) for index, container in enumerate(self.containers)] + [
+            ("initContainers", index, container) for index, container in enumerate(self.init_containers)
+        ]

@@ -43,24 +43,23 @@ def started_by(container: Container) -> frozenset[str] | None:
     """The programs' names without folders; None if the image, a file or a variable may start more programs."""
     if not container.command:
         return None
-    words = shell.unwrapped(container.argv)
-    name = words[0].rpartition("/")[2] if words else ""
-    if name not in shell.SHELLS:
-        return _names(" ".join(words))
-    if len(words) == 1:
-        return frozenset((name,))
-    script = shell.plain(shell.script(words)[0])
+    command = shell.command(container.argv)
+    if command.program not in shell.SHELLS:
+        return _names(" ".join(command.words))
+    if len(command.words) == 1:
+        return frozenset((command.program,))
+    script = shell.plain(command.script)
     if not script or shell.has_here_document(script):
         return None
     plain = _NUMBER.sub("$", shell.REDIRECTION.sub(" ", _QUOTED.sub("''", script)))
     inner = [first or second for first, second in _SUBSTITUTED.findall(plain)]
     programs: set[str] = set()
-    for command in filter(str.strip, _BETWEEN.split("\n".join((_SUBSTITUTED.sub("$", plain), *inner)))):
-        names = _names(command)
+    for part in filter(str.strip, _BETWEEN.split("\n".join((_SUBSTITUTED.sub("$", plain), *inner)))):
+        names = _names(part)
         if names is None:
             return None
         programs |= names
-    return frozenset(programs or {name})
+    return frozenset(programs or {command.program})
 
 
 def _names(command: str) -> frozenset[str] | None:

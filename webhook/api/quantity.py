@@ -74,12 +74,12 @@ def parse(value: object) -> Quantity:
     return Quantity(value * NANO)
 
 
-def are_readable(values: Iterable[object]) -> bool:
+def are_valid(values: Iterable[object]) -> bool:
+    """Whether all values are quantities of at least 0."""
     try:
-        [*map(parse, values)]
+        return min(map(parse, values), default=NANO) >= 0
     except QuantityError:
         return False
-    return True
 
 
 @lru_cache(maxsize=4096)  # the jobs of a cluster repeat a few hundred texts of at most 64 characters

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from webhook.api.limits import MAX_CHARACTERS_BEFORE_PROGRAM, MAX_WORDS_OF_STARTERS
 
 SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
@@ -131,6 +133,26 @@ def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
         by_c |= option[0] == "-" and "c" in option
         position += "o" in option or "O" in option  # skip the name of the shell option
     return (argv[position], argv[position + 1 :]) if by_c and position < len(argv) else ("", ())
+
+
+class Command(msgspec.Struct, frozen=True, gc=False):
+    """The command line of a container."""
+
+    argv: Sequence[str]
+    words: Sequence[str]
+    """All words without leading programs that only start another program."""
+    program: str
+    """The name without folder; empty without words."""
+    script: str
+    """The text after a shell's option `-c`; otherwise empty."""
+    rest: Sequence[str]
+    """The words after the script."""
+
+
+def command(argv: Sequence[str]) -> Command:
+    words = unwrapped(argv)
+    program = words[0].rpartition("/")[2] if words else ""
+    return Command(argv, words, program, *(script(words) if program in SHELLS else ("", ())))
 
 
 def words(script: str, position: int, limit: int) -> tuple[list[str], int]:

@@ -80,8 +80,7 @@ def listened(container: Container) -> Sequence[int] | None:
 
     A container without command and arguments is assumed to run sshd alone.
     """
-    argv = shell.unwrapped(container.argv)
-    by_name = container.command and argv and argv[0].rpartition("/")[2] == "sshd"
+    by_name = container.command and shell.command(container.argv).program == "sshd"
     return [*map(int, _OPTION.findall(text(container)))] if by_name or not container.argv else None
 
 
@@ -103,23 +102,22 @@ def calls(container: Container) -> tuple[Sequence[Call], Call | None]:
     The second value is None if the last command may be another program. Without a command the image decides how `args`
     are used, so only a shell script in `args` is read.
     """
-    argv = shell.unwrapped(container.argv)
-    program = argv[0].rpartition("/")[2] if argv else ""
-    if program == "sshd" and container.command:
-        call = _call(" ".join(argv), "")
+    command = shell.command(container.argv)
+    if command.program == "sshd" and container.command:
+        call = _call(" ".join(command.words), "")
         return [call] if call else [], call
-    script = shell.script(argv)[0] if program in shell.SHELLS else ""
+    script = command.script
     if "sshd" not in script or shell.has_here_document(script):
         return [], None
     script = _GROUP_INSTEAD.sub("|| false", _QUOTED.sub("''", shell.plain(script)))
-    commands = [command for command in _COMMAND.finditer(script) if command[1].strip()]
-    sshd_calls = [_call(*command.groups()) for command in commands]
+    commands = [match for match in _COMMAND.finditer(script) if match[1].strip()]
+    sshd_calls = [_call(*match.groups()) for match in commands]
     last, instead = None, False
-    for call, command in zip(sshd_calls, commands, strict=True):
+    for call, match in zip(sshd_calls, commands, strict=True):
         # The command after || runs only if sshd fails.
-        if call or not (instead or command[1].split()[0] in SHORT):
+        if call or not (instead or match[1].split()[0] in SHORT):
             last = call
-        instead = call is not None and command[2] == "||"
+        instead = call is not None and match[2] == "||"
     return [call for call in sshd_calls if call], last
 
 

@@ -160,7 +160,7 @@ class _Pods(msgspec.Struct, frozen=True):
     """The path of the template's spec."""
     template: PodTemplate
     vendor: Vendor
-    resources: frozenset[str]
+    resources: list[str]
     """The requested accelerators of the vendor; empty for devices of claims."""
 
 
@@ -180,8 +180,10 @@ class _Done(msgspec.Struct):
 
 def _products(job: MPIJob) -> list[str]:
     """The products that the job names; empty if there are too many or one is not a valid value of a label."""
-    values = map(str.strip, job.annotations.get(annotations.GPU_PRODUCT, "").split(","))
-    products = list(dict.fromkeys(filter(None, values)))
+    text = job.annotations.get(annotations.GPU_PRODUCT)
+    if not text:
+        return []
+    products = list(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
     return [] if len(products) > MAX_GPU_PRODUCTS or any(map(names.label_value_problem, products)) else products
 
 
@@ -203,20 +205,20 @@ def _unserved(job: MPIJob, products: list[str], done: _Done) -> Iterator[Caution
 
 def _vendors(
     template: PodTemplate, settings: Settings, nodes: AllNodes | Unknown
-) -> Iterator[tuple[Vendor, frozenset[str]]]:
-    """The vendors of the requested accelerators, each with these accelerators. For claims the set is empty."""
+) -> Iterator[tuple[Vendor, list[str]]]:
+    """The vendors of the requested accelerators, each with these accelerators. For claims the list is empty."""
     has_request = False
     containers = (*template.containers, *template.init_containers)
     extended = extended_resources(containers)
     for vendor in settings.vendors if extended else ():
-        resources = frozenset([name for name in extended if is_accelerator(name, vendor.resources)])
+        resources = [name for name in extended if is_accelerator(name, vendor.resources)]
         if resources and any(accelerators(container, vendor.resources) for container in containers):
             has_request = True
             yield vendor, resources
     if not has_request and template.spec and template.spec.resource_claims and nodes is not UNKNOWN:
         present = [vendor for vendor in settings.vendors if vendor.present in nodes.labels]
         if len(present) == 1:
-            yield present[0], frozenset()
+            yield present[0], []
 
 
 def _strength(pods: _Pods, settings: Settings, nodes: AllNodes | Unknown) -> str:

@@ -23,7 +23,6 @@ from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
 KEY = "sidecar.istio.io/inject"
-OFF = {KEY: "false"}
 # Values that Istio reads as yes, and the empty text, for which the namespace decides. All other values mean no.
 NOT_OFF = frozenset({"", "y", "yes", "true", "on"})
 
@@ -41,14 +40,15 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
         if requests_sidecar(job, replica.template):
             with_sidecar.append(role)
             continue
-        path = (*template_path(role), "metadata")
-        if patch.add_entries((*path, "labels"), OFF) | patch.add_entries((*path, "annotations"), OFF):
+        metadata = (*template_path(role), "metadata")
+        label_added = patch.add((*metadata, "labels", KEY), "false")
+        if patch.add((*metadata, "annotations", KEY), "false") or label_added:
             added.append(role)
     if with_sidecar:
         yield Caution(
             f"{KEY} stays on for {' and '.join(with_sidecar)}: a sidecar blocks MPI ports and the launcher's end"
         )
-    elif patch.add_entries(("metadata", "annotations"), OFF):
+    elif patch.add(("metadata", "annotations", KEY), "false"):
         added.append("job")
     if added:
         yield f'added {KEY}: "false" to {", ".join(added)}: MPI does not work through a sidecar'

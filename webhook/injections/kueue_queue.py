@@ -88,7 +88,7 @@ def _without_queue(job: MPIJob, settings: Settings, ctx: Context) -> str:
 @injection("kueue-queue", Settings, since="0.1", forms=FORMS, unmet=_without_queue)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     requested = job.annotations.get(annotations.QUEUE)
-    shown = annotations.mention(annotations.QUEUE, requested or "")
+    shown = annotations.mention(annotations.QUEUE, requested) if requested else ""
     if QUEUE_NAME in job.labels:
         if requested and job.labels[QUEUE_NAME] != requested:
             yield Caution(f"{shown} has no effect on a job with the label {QUEUE_NAME}")
@@ -127,8 +127,10 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> str:
     """The queue of a job without the annotation; empty if the job gets no queue."""
+    if _unreachable(job, ctx):
+        return ""
     named = volcano.queue_of(job)[1]
-    if (named and not ctx.view.not_served(VOLCANO_QUEUES)) or _unreachable(job, ctx):
+    if named and not ctx.view.not_served(VOLCANO_QUEUES):
         return ""
     usual = settings.queue or queues.of_namespace(ctx.view, ctx.namespace)
     if not named or names.label_value_problem(named):

@@ -179,13 +179,12 @@ def _container(own: Any, command: list[str]) -> dict[str, object]:
 
     If `own` is itself such an init container, the result is equal to `own`.
     """
-    amounts_by_field = {field: at(own, "resources", field) for field in _AMOUNTS}
-    resources = {
-        field: copied
-        for field, amounts in amounts_by_field.items()
-        if (copied := {name: amount for name, amount in amounts.items() if _is_copied(name, amount)})
-    }
-    rights = {field: at(own, "securityContext").get(field) for field in _COPIED_RIGHTS}
+    resources = {}
+    for field in _AMOUNTS:
+        amounts = at(own, "resources", field)
+        if copied := {name: amount for name, amount in amounts.items() if _is_copied(name, amount)}:
+            resources[field] = copied
+    rights = at(own, "securityContext")
     return {
         "name": sshd.WAIT_CONTAINER,
         **{field: own[field] for field in _COPIED if own.get(field) is not None},
@@ -193,7 +192,10 @@ def _container(own: Any, command: list[str]) -> dict[str, object]:
         "env": [NO_GPUS],
         "volumeMounts": [MOUNT],
         **({"resources": resources} if resources else {}),
-        "securityContext": {**_NO_RIGHTS, **{field: value for field, value in rights.items() if value is not None}},
+        "securityContext": {
+            **_NO_RIGHTS,
+            **{field: rights[field] for field in _COPIED_RIGHTS if rights.get(field) is not None},
+        },
     }
 
 
@@ -202,15 +204,17 @@ def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
     own, of_worker = launcher.containers[0], worker.containers[0]
     if not sshd.starts(of_worker):
         return False
-    mounts = any("ssh" in mount.mount_path for mount in own.volume_mounts or ())
+    if "ssh" in " ".join([mount.mount_path for mount in own.volume_mounts or ()]):
+        return False
     text = sshd.text(own)
-    names = [variable.name for variable in own.env or ()]
-    if mounts or _CONFIGURES_SSH.search("\n".join((text, *names))) or _ELASTIC.search(text):
+    if ("discover" in text or "--min-n" in text) and _ELASTIC.search(text):
+        return False
+    if _CONFIGURES_SSH.search("\n".join([text, *[variable.name for variable in own.env or ()]])):
         return False
     return (
         when is Shells.ALWAYS
-        or bool(_own_shell(own))
         or (when is Shells.SHELL and own.image == of_worker.image is not None)
+        or bool(_own_shell(own))
     )
 
 

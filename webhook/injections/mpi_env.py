@@ -14,12 +14,12 @@ A variable in the container's `env` stays unchanged. A variable from `envFrom` i
 not read `envFrom`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from webhook.api import mca
 from webhook.api.mpijob import LAUNCHER, MPIJob
-from webhook.api.mpirun import HOSTFILE, Invocation
+from webhook.api.mpirun import HOSTFILE
 from webhook.api.pod import Container
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
@@ -61,7 +61,7 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
     container = job.launcher.template.containers[0]
     env = (*template_path(LAUNCHER), "spec", "containers", 0, "env")
     variables = VARIABLES.get(job.spec.mpi_implementation or "OpenMPI", {})
-    ssh_args = _ssh_args(container, job.mpirun_calls) if NEW_VARIABLE in variables else ""
+    ssh_args = _ssh_args(container, job) if NEW_VARIABLE in variables else ""
     if ssh_args:
         # ssh uses the first value of an option: the job's options must be first.
         attempts = "" if "connectionattempts" in ssh_args.lower() else f" {SSH_ARGS}"
@@ -74,16 +74,16 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
         yield Caution(f"{OLD} is not fixed text, and Open MPI 5 does not read it: set {NEW_VARIABLE}")
 
 
-def _ssh_args(container: Container, calls: Iterable[Invocation]) -> str | None:
+def _ssh_args(container: Container, job: MPIJob) -> str | None:
     """The launcher's options of ssh for Open MPI 4; empty if there are none, None if they are unknown."""
     text = " ".join(container.argv)
     if NEW in text:
         return ""  # the user has set the new parameter
     if OLD in text:
-        values = [value for call in calls for name, value in mca.parameters(call.words) if name == OLD]
+        values = [value for call in job.mpirun_calls for name, value in mca.parameters(call.words) if name == OLD]
         # Other occurrences are in the value of a variable, or in a script that the command writes.
         return _literal(*set(values)) if text.count(OLD) == len(values) else None
-    return _literal(*(variable.value for variable in container.env or () if variable.name == OLD_VARIABLE))
+    return _literal(*[variable.value for variable in container.env or () if variable.name == OLD_VARIABLE])
 
 
 def _literal(*values: str | None) -> str | None:

@@ -100,12 +100,9 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 def _containers(template: PodTemplate, patterns: tuple[str, ...]) -> list[int]:
     """The indices of the template's containers that get the volume."""
     spec = template.spec
-    if (
-        spec is None
-        or spec.host_ipc
-        or spec.for_windows
-        or any(volume.name == SHARED_MEMORY for volume in spec.volumes or ())
-    ):
+    if spec is None or SHARED_MEMORY in [volume.name for volume in spec.volumes or ()]:
+        return []
+    if spec.host_ipc or spec.for_windows:
         return []
     return [index for index, container in enumerate(template.containers) if _needs_volume(container, patterns)]
 

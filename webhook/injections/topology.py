@@ -146,12 +146,11 @@ FORMS: Final = (
 
 @injection("topology", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    templates = [replica.template for _, _, replica in job.replicas]
     if other := _copied_from(job):
         shown = annotations.quoted(other)
         yield Caution(f"podAffinity draws the workers to job {shown}. Remove it if this job is a copy.")
         return
-    if len(templates) < 2 or any(template.spec is None or _is_placed(template) for template in templates):
+    if not (job.launcher and job.worker) or _is_placed(job.launcher.template) or _is_placed(job.worker.template):
         return
     roles = [WORKER, *([LAUNCHER] if job.spec.run_launcher_as_worker else [])]
     if job.workers + len(roles) - 1 < 2 or not job.managed_here:
@@ -174,16 +173,14 @@ def _copied_from(job: MPIJob) -> str:
 
 
 def _is_placed(template: PodTemplate) -> bool:
-    """Whether the user has chosen the placement of the pods relative to other pods."""
-    if not _ANNOTATIONS.isdisjoint(template.annotations):
-        return True
+    """Whether the user has chosen the placement of the pods relative to other pods. True without a spec."""
     spec = template.spec
-    if spec is None:
+    if spec is None or spec.topology_spread_constraints or not _ANNOTATIONS.isdisjoint(template.annotations):
+        return True
+    if spec.affinity is None:
         return False
-    affinity = spec.affinity
-    near = affinity.pod_affinity if affinity is not None else None
-    far = affinity.pod_anti_affinity if affinity is not None else None
-    if spec.topology_spread_constraints or (near is not None and any(near.terms)):
+    near, far = spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity
+    if near is not None and any(near.terms):
         return True
     return far is not None and any(term.topology_key != HOSTNAME for term in far.terms)
 

@@ -39,10 +39,11 @@ def require(patch: PatchBuilder, spec: Path, template: PodTemplate, requirements
     requirement would restrict the user's other terms too. `spec` is the path of the pod spec.
     """
     requirements = [requirement for requirement in requirements if is_free(template, requirement.key)]
+    if not requirements:
+        return []
     path = (*spec, *_REQUIRED)
     if not template.node_terms:
-        conditions = [requirement.item for requirement in requirements]
-        added = requirements and patch.add(path, [{"matchExpressions": conditions}])
+        added = patch.add(path, [{"matchExpressions": [requirement.item for requirement in requirements]}])
         return [requirement.key for requirement in requirements] if added else []
     # A term without conditions matches no node, but would match nodes if a condition were added.
     terms = [index for index, term in enumerate(template.node_terms) if term.match_expressions or term.match_fields]

@@ -5,7 +5,8 @@ builder applies each operation to its copy of the object when it records the ope
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import getitem
 from typing import Any, Final
 
 import msgspec
@@ -59,7 +60,11 @@ class PatchBuilder:
         return [addition.author for addition in self.additions]
 
     def get(self, path: Path) -> Any:
-        return _at(self.document, path)
+        document: Any = self.document
+        try:
+            return reduce(getitem, path, document)
+        except (LookupError, TypeError):
+            return None
 
     def add(self, path: Path, value: object, *, over: object = None) -> bool:
         """Adds `value` and missing parents at `path` unless a value other than null exists; returns whether it was
@@ -68,49 +73,37 @@ class PatchBuilder:
         `over` is the default in the CRD's schema. A value equal to `over` is replaced, because the API server wrote it
         for a user who set nothing. An annotation is not added if the annotations would exceed the API server's limit.
         """
-        if self._is_out_of_bounds(path) or not self._add(path, value, over):
+        if self.only_below is not None and path[:3] not in self.only_below:
             return False
+        parent, name = self.get(path[:-1]), path[-1]
+        if type(parent) is dict:
+            present = parent.get(name)
+            if present is not None and (type(present) is not type(over) or present != over):
+                return False
+        if path[-3:-1] == _ANNOTATIONS and not _has_room(parent, name, value):
+            return False
+        self._set(parent, path, value)
         self.additions.append(Addition(self.author, path, value))
         return True
 
     def write_own(self, path: Path, value: object) -> None:
         """Sets or replaces an annotation if the object has room for it. The operation has no author."""
-        annotations = _at(self.document, path[:-1])
-        if _has_room(annotations, path[-1], value) and not self._add(path, value):
-            annotations[path[-1]] = value
-            self._record(path, value)
+        annotations = self.get(path[:-1])
+        if _has_room(annotations, path[-1], value):
+            self._set(annotations, path, value)
 
-    def _add(self, path: Path, value: object, over: object = None) -> bool:
-        parent, token = _at(self.document, path[:-1]), path[-1]
-        if path[-3:-1] == _ANNOTATIONS and not _has_room(parent, token, value):
-            return False
-        if type(parent) is not dict or type(token) is not str:
-            return self._add_with_parents(path, value)
-        child = parent.get(token)
-        if child is not None and (type(child) is not type(over) or child != over):
-            return False
-        parent[token] = value if type(value) in _ATOMS else _copy(value)
+    def _set(self, parent: Any, path: Path, value: object) -> None:
+        """Sets the value, and creates missing parents. `parent` is the value at `path[:-1]`.
+
+        PatchConflict if a parent is not a mapping, or if a list does not exist.
+        """
+        while parent is None and type(path[-1]) is str:
+            path, value = path[:-1], {path[-1]: value}
+            parent = self.get(path[:-1])
+        if type(parent) is not dict or type(path[-1]) is not str:
+            raise PatchConflict(pointer(path), "does not fit the object")
+        parent[path[-1]] = value if type(value) in _ATOMS else _copy(value)
         self._record(path, value)
-        return True
-
-    def _add_with_parents(self, path: Path, value: object) -> bool:
-        """PatchConflict if a parent is not a mapping, or if a list does not exist."""
-        parent: Any = self.document
-        for depth, token in enumerate(path):
-            if type(parent) is dict and type(token) is str:
-                child = parent.get(token)
-            else:
-                child = _item(parent, token, path[: depth + 1])
-            if child is None:
-                for missing in reversed(path[depth + 1 :]):
-                    if isinstance(missing, int):
-                        raise PatchConflict(pointer(path), "the list does not exist")
-                    value = {missing: value}
-                parent[token] = _copy(value)
-                self._record(path[: depth + 1], value)
-                return True
-            parent = child
-        return False
 
     def add_entries(self, path: Path, entries: Mapping[str, str]) -> dict[str, str]:
         """Adds the entries whose keys are missing; returns the added entries."""
@@ -125,11 +118,11 @@ class PatchBuilder:
         lists without a key (tolerations, lists of text), `key` is None and equal items count as the same. With `is_new`
         the item is appended without a search.
         """
-        if self._is_out_of_bounds(path):
+        if self.only_below is not None and path[:3] not in self.only_below:
             return False
-        items = _at(self.document, path)
+        items = self.get(path)
         if items is None:
-            self._add_with_parents(path, [item])
+            self._set(self.get(path[:-1]), path, [item])
         elif not isinstance(items, list):
             raise PatchConflict(pointer(path), "is not a list")
         elif not is_new and _is_in(items, item, key):
@@ -145,9 +138,6 @@ class PatchBuilder:
         self.document = document
         del self.operations[count:], self.additions[count:]
 
-    def _is_out_of_bounds(self, path: Path) -> bool:
-        return self.only_below is not None and path[:3] not in self.only_below
-
     def _record(self, path: Path, value: object) -> None:
         self.operations.append({"op": "add", "path": pointer(path), "value": value})
 
@@ -160,15 +150,6 @@ def pointer(path: Path) -> str:
 
 def escaped(token: str | int) -> str:
     return str(token).replace("~", "~0").replace("/", "~1")
-
-
-def _at(value: Any, path: Path) -> Any:
-    try:
-        for token in path:
-            value = value[token]
-    except (LookupError, TypeError):
-        return None
-    return value
 
 
 def _copy(value: object) -> object:
@@ -187,10 +168,4 @@ def _has_room(annotations: Any, key: str | int, value: object) -> bool:
 def _is_in(items: list[Any], item: dict[str, object] | str, key: str | None) -> bool:
     if key is None or isinstance(item, str):
         return item in items
-    return any(isinstance(existing, dict) and existing.get(key) == item[key] for existing in items)
-
-
-def _item(parent: Any, token: str | int, path: Path) -> Any:
-    if isinstance(parent, list) and isinstance(token, int) and token < len(parent):
-        return parent[token]
-    raise PatchConflict(pointer(path), "does not fit the object")
+    return item[key] in [existing.get(key) for existing in items if isinstance(existing, dict)]

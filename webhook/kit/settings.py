@@ -30,8 +30,10 @@ class Action(StrEnum):
     OFF = "off"
 
     def at_most(self, ceiling: "Action") -> "Action":
-        order = list(Action)
-        return max(self, ceiling, key=order.index)
+        return max(self, ceiling, key=_STRONGEST_FIRST.index)
+
+
+_STRONGEST_FIRST: Final = tuple(Action)
 
 
 OFF_UNQUOTED: Final = BeforeValidator(lambda value: "off" if value is False else value)

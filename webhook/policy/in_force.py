@@ -3,13 +3,14 @@
 All documents that select a namespace are compiled together, once for each combination of documents.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, reduce
 from typing import Any
 
 from webhook import injections, rules
 from webhook.cluster.resources.namespaces import Namespace
+from webhook.cluster.resources.reservations import Reservation
 from webhook.cluster.view import Answer
 from webhook.injections import Injection
 from webhook.kit.advice_bounds import ANYTHING, Admitted
@@ -62,6 +63,11 @@ class Policy:
     @cached_property
     def required(self) -> tuple[tuple[Injection, InjectionSettings], ...]:
         return tuple(entry for entry in self.injections if entry[1].required is not Action.OFF)
+
+    @cached_property
+    def reserves(self) -> tuple[Callable[..., Reservation | None], ...]:
+        """`Rule.reserves` of the rules that may reject a job."""
+        return tuple(rule.reserves for rule, _, action in self.rules if rule.reserves and action is Action.DENY)
 
     @cached_property
     def custom_rules(self) -> tuple[CustomRule, ...]:

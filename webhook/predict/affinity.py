@@ -6,27 +6,33 @@ Reads only terms that select pods of the job's namespace by labels, without expr
 from collections.abc import Iterator, Mapping
 
 from webhook.api.mpijob import WORKER, MPIJob
-from webhook.api.pod import PodAffinity, PodAffinityTerm
+from webhook.api.pod import Affinity, PodAffinity, PodAffinityTerm
 
 _LABELS = "training.kubeflow.org/"
 
 
 def contradictions(job: MPIJob) -> Iterator[tuple[str, str, str]]:
     """(field, fault, fix) for each role."""
+    specs = {role: replica.template.spec for role, _, replica in job.replicas}
+    affinities = {role: (spec and spec.affinity) or Affinity() for role, spec in specs.items()}
+    if not any(affinity.pod_affinity or affinity.pod_anti_affinity for affinity in affinities.values()):
+        return
     labels = {
         role: replica.template.labels
         | {f"{_LABELS}job-name": job.metadata.name or "", f"{_LABELS}job-role": role.lower()}
         for role, _, replica in job.replicas
     }
     apart = {
-        (role, other): {term.topology_key for term in _required(job, role, anti=True) if _selects(term, labels[other])}
-        for role in labels
+        (role, other): {
+            term.topology_key for term in _required(affinity.pod_anti_affinity) if _selects(term, labels[other])
+        }
+        for role, affinity in affinities.items()
         for other in labels
         if role != other or (role == WORKER and job.workers > 1)
     }
     for role, path, replica in job.replicas:
         field = f"{path}.template.spec.affinity"
-        for term in _required(job, role):
+        for term in _required(affinities[role].pod_affinity):
             others = [other for other in labels if _selects(term, labels[other])]
             if not others and _selects(term, job.labels):
                 fault = "selects no pod of the job, but a label of the job itself"
@@ -40,11 +46,8 @@ def contradictions(job: MPIJob) -> Iterator[tuple[str, str, str]]:
             yield f"{field}.podAntiAffinity", fault, "Remove the nodeSelector."
 
 
-def _required(job: MPIJob, role: str, *, anti: bool = False) -> list[PodAffinityTerm]:
-    replica = job.launcher if role != WORKER else job.worker
-    affinity = replica.template.spec.affinity if replica and replica.template.spec else None
-    chosen = (affinity.pod_anti_affinity if anti else affinity.pod_affinity) if affinity else None
-    terms = (chosen or PodAffinity()).required_during_scheduling_ignored_during_execution or ()
+def _required(affinity: PodAffinity | None) -> list[PodAffinityTerm]:
+    terms = (affinity or PodAffinity()).required_during_scheduling_ignored_during_execution or ()
     return [
         term
         for term in terms

@@ -89,12 +89,12 @@ def _extended_resources(view: ClusterView, _: Context) -> frozenset[str]:
     )
 
 
-def asking(template: PodTemplate, ctx: Context) -> list[tuple[str, Container]]:
-    """(path in the template, container) for containers that request a resource such as `nvidia.com/gpu`."""
+def asking(template: PodTemplate, ctx: Context) -> list[tuple[str, int, Container]]:
+    """(field, index, container) for containers that request a resource such as `nvidia.com/gpu`."""
     return ctx.once(_asking, template)
 
 
-def _asking(template: PodTemplate, _: Context) -> list[tuple[str, Container]]:
+def _asking(template: PodTemplate, _: Context) -> list[tuple[str, int, Container]]:
     return accelerators.containers_with_devices(template)
 
 
@@ -111,12 +111,8 @@ def _by_patterns(_: PodTemplate, __: Context) -> dict[tuple[str, ...], Devices]:
 
 
 def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
-    requested, claims = ctx.once(_requested, template), _claims(template)
-    if not requested and not claims:
-        return Devices()
-    resources = names(patterns, ctx)
-    matching = [name for name in requested if accelerators.is_accelerator(name, resources)]
-    extended = _extended(template, resources) if matching else 0
+    containers, claims = asking(template, ctx), _claims(template)
+    extended = accelerators.pod_total(containers, names(patterns, ctx)) if containers else 0
     if not claims:
         return Devices(extended, extended, extended)
     claimed = list(_claimed(template, patterns, ctx))
@@ -129,17 +125,9 @@ def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> D
     )
 
 
-def _requested(template: PodTemplate, ctx: Context) -> set[str]:
-    return accelerators.extended_resources([container for _, container in asking(template, ctx)])
-
-
-def _extended(template: PodTemplate, resources: tuple[str, ...]) -> int:
-    return accelerators.pod_total(template, lambda container: accelerators.accelerators(container, resources))
-
-
 def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> str:
     """The quota resource for all accelerators of a pod; empty unless one request of one claim has all of them."""
-    if _extended(template, names(patterns, ctx)):
+    if accelerators.pod_total(asking(template, ctx), names(patterns, ctx)):
         return ""
     matching = []
     for claim in _claims(template):

@@ -211,7 +211,7 @@ def _resource(job: MPIJob, names: tuple[str, ...], ctx: Context) -> str:
         return claimed_resource(template, names, ctx)
     candidates = [
         name
-        for _, container in asking(template, ctx)
+        for _, _, container in asking(template, ctx)
         if container.resources is not None
         for name in {**(container.resources.limits or {}), **(container.resources.requests or {})}
         if is_accelerator(name, names)

@@ -61,6 +61,7 @@ from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, WORKER, MPIJob, replic
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, NEAR_OPTION, OPEN_MPI, Dialect
 from webhook.api.pod import Container, PodTemplate, Volume
+from webhook.api.shell import Command
 from webhook.kit.advice_bounds import Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -116,6 +117,7 @@ _PER_RESOURCE: Final = re.compile(r"ppr:(\d+):\w+")
 _PARAMETER: Final = re.compile(r"--?\w*mca (\w+) (\S+)")
 # MCA parameters that name the program that connects to workers instead of ssh.
 _AGENTS: Final = frozenset(("orte_rsh_agent", "plm_rsh_agent", "plm_ssh_agent"))
+_OF_ENV: Final = {f"{prefix}_MCA_{name}": name for prefix in ("OMPI", "PRTE") for name in ("plm", *_AGENTS)}
 _PER_NODE: Final = re.compile(r"(--nproc[-_]per[-_]node)[= ](\d{1,5})\b")
 # Accelerators that have one device each. Neuron accelerators have several cores.
 _GPUS: Final = ("amd.com/gpu", "nvidia.com/gpu")
@@ -146,20 +148,21 @@ class Settings(RuleSettings):
 @rule("command-line", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield from _programs(job, ctx)
-    for call in job.mpirun_calls:
-        yield from _call(call, job, ctx)
-    for container in job.launcher.template.containers[:1] if job.launcher and not job.mpirun_calls else ():
-        argv = shell.unwrapped(container.argv)
-        if container.command and argv and (near := mpirun.NEAR_MPIRUN.search(shell.script(argv)[0] or argv[0])):
-            fix = f"Write {'mpiexec' if 'x' in near[1] else 'mpirun'}."
-            if near[1] in mpirun.OF_SCHEDULERS:
-                fix = f"Write mpirun without its options. {_ranks('np', job, ctx)}"
-            yield Violation(_place(container, near[1]), f"{near[1]} is not a program of MPI", fix, advisory=True)
-    if job.launcher and any(call.program in _OF_EVERY_MPI and call.words for call in job.mpirun_calls):
-        launcher = job.launcher.template.containers[0]
+    if job.launcher is None or not job.launcher.template.containers:
+        return
+    launcher, calls = job.launcher.template.containers[0], job.mpirun_calls
+    for call in calls:
+        yield from _call(call, launcher, job, ctx)
+    argv = () if calls or not launcher.command else shell.unwrapped(launcher.argv)
+    if argv and (near := mpirun.NEAR_MPIRUN.search(shell.script(argv)[0] or argv[0])):
+        fix = f"Write {'mpiexec' if 'x' in near[1] else 'mpirun'}."
+        if near[1] in mpirun.OF_SCHEDULERS:
+            fix = f"Write mpirun without its options. {_ranks('np', job, ctx)}"
+        yield Violation(_place(launcher, near[1]), f"{near[1]} is not a program of MPI", fix, advisory=True)
+    if any(call.program in _OF_EVERY_MPI and call.words for call in calls):
         for index, variable in enumerate(launcher.env or ()):
-            prefix, _, parameter = (variable.name or "").partition("_MCA_")
-            if prefix in {"OMPI", "PRTE"} and (absent := _absent(parameter, variable.value or "", launcher)):
+            parameter = _OF_ENV.get(variable.name)
+            if parameter and (absent := _absent(parameter, variable.value or "", launcher)):
                 field = f"{replica_path(LAUNCHER)}.template.spec.containers[0].env[{index}]"
                 yield Violation(field, f"a pod has no {absent}", "Remove it.", advisory=True)
         has = _mpi_of(launcher)
@@ -173,10 +176,10 @@ def _absent(parameter: str, value: str, launcher: Container) -> str:
 
     `/etc/mpi` has only the operator's files. The operator's v1 also had an agent there.
     """
+    if parameter == "plm":
+        return value if value in _SCHEDULERS else ""
     agent, own = value.partition(" ")[0], [mount.mount_path for mount in launcher.volume_mounts or ()]
-    if parameter in _AGENTS and agent.startswith(_OF_OPERATOR) and agent not in own:
-        return shortened(agent)
-    return value if parameter == "plm" and value in _SCHEDULERS else ""
+    return shortened(agent) if parameter in _AGENTS and agent.startswith(_OF_OPERATOR) and agent not in own else ""
 
 
 def _mpi_of(container: Container) -> str:
@@ -190,62 +193,68 @@ def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
         if replica.template.spec is None or replica.template.spec.for_windows:
             continue
         for kind, index, container in replica.template.each_container:
-            argv = shell.unwrapped(container.argv)
-            program = argv[0].rpartition("/")[2] if argv else ""
-            script, rest = shell.script(argv) if program in shell.SHELLS else ("", ())
-            first = _program(container, argv, script, rest, job)
-            if first is None and kind == "containers":
-                first = _ssh(container, job)
-            if kind == "containers" and index == 0 and container.command and argv:
-                yield from _executable((script or argv[0]).lstrip().partition(" ")[0], replica.template, path)
-            substituted = _substituted(container, script, role, job, ctx) if "$(" in script else ()
-            others = (*_misused(container), *_joined(container, script), *substituted)
-            if role == LAUNCHER and kind == "containers" and index:
-                others = (*others, *_endless(container))
-            for field, fault, fix in others if first is None else (first, *others):
+            command = shell.command(container.argv)
+            if kind == "containers" and index == 0 and container.command and command.words:
+                program = (command.script or command.words[0]).lstrip().partition(" ")[0]
+                yield from _executable(program, replica.template, path)
+            sidecar = role == LAUNCHER and kind == "containers" and index > 0
+            for field, fault, fix in (
+                *_faults(container, command, kind, job),
+                *(_substituted(container, command.script, role, job, ctx) if "$(" in command.script else ()),
+                *(_endless(container, command.words) if sidecar else ()),
+            ):
                 yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
 
 
-def _program(container: Container, argv: Sequence[str], script: str, rest: Sequence[str], job: MPIJob) -> _Fault | None:
-    """`rest` has the words after the script."""
-    program = argv[0].rpartition("/")[2] if argv else ""
-    command = shell.unwrapped(container.command or ()) or ("",)
-    if command[0] and command[0].split() != [command[0]]:
-        short = len(command[0]) <= (MAX_SPLIT_CHARACTERS if container.args else MAX_SHOWN_WORDS_CHARACTERS)
-        words = shell.word_list(command[0]) if short and container.command == command else ()
+def _faults(container: Container, command: Command, kind: str, job: MPIJob) -> Iterator[_Fault]:
+    text, script = " ".join(command.argv), command.script
+    fault = _program(container, command, text, job)
+    if fault is None and kind == "containers" and "ssh" in text:
+        fault = _ssh(container, text, job)
+    if fault:
+        yield fault
+    nested = _OF_CONTAINERS.search(text) if " exec " in text or " run " in text else None
+    if nested and not any("docker" in (mount.mount_path or "") for mount in container.volume_mounts or ()):
+        fix = "Put its image and its command into this container."  # a container has no socket of a daemon
+        yield _field(container, nested[1]), f"a pod has no {nested[1]}", fix
+    if " " in "".join(command.rest if script else command.words):
+        yield from _with_blanks(container, command.words)
+    if script and "\n" not in script.strip() and (joined := _JOINED.search(script)):
+        yield _field(container, joined[0]), "several commands became one", "Write | instead of >, or && between them."
+
+
+def _program(container: Container, command: Command, text: str, job: MPIJob) -> _Fault | None:
+    program, script = command.program, command.script
+    own = shell.unwrapped(container.command or ())
+    if own and own[0] and own[0].split() != [own[0]]:
+        short = len(own[0]) <= (MAX_SPLIT_CHARACTERS if container.args else MAX_SHOWN_WORDS_CHARACTERS)
+        words = shell.word_list(own[0]) if short and container.command == own else ()
         fix = f"Write {json.dumps(words, ensure_ascii=False)}." if words else 'Put "sh", "-c" before it.'
-        return "command", "is not split into words", fix if len(command) == 1 else "Write each of its words in quotes."
+        return "command", "is not split into words", fix if len(own) == 1 else "Write each of its words in quotes."
     if program not in shell.SHELLS:
-        word, fix = _needs_shell(container), 'Write all of it as one text after "bash", "-c".'
-        if program in mpirun.LAUNCHERS and (inner := next(filter(_BUILT_IN.__contains__, argv), "")):
+        word, fix = _needs_shell(container.command, command.argv), 'Write all of it as one text after "bash", "-c".'
+        if word and program in mpirun.LAUNCHERS and (inner := next(filter(_BUILT_IN.__contains__, command.words), "")):
             fix = f'Write the words from "{inner}" on as one text after "bash", "-c".'
-        fix = "Remove the &." if word == "&" == argv[-1] else fix
+        fix = "Remove the &." if word == "&" == command.argv[-1] else fix
         return ("command", f'"{shortened(word, 20)}" needs a shell', fix) if word else None
-    if not script and (file := mpirun.taken_for_a_file(argv, job.spec.mpi_implementation)):
-        field = "command" if file in command else "args"
+    if not script and (file := mpirun.taken_for_a_file(command.words, job.spec.mpi_implementation)):
+        field = "command" if file in own else "args"
         what, fix = "the command line for a file", 'Put "-c" before it.'
         if " " not in file:
             what, fix = f"{shortened(file)} for a script", f"Start it without {program}."
         return field, f"{program} takes {what}", fix
-    text = script.rstrip()
-    if text.endswith("&") and re.search(r"(?<!&)&\s*\Z", shell.plain(text)) and "sshd" not in sshd.text(container):
+    if script.rstrip().endswith("&") and re.search(r"(?<!&)&\s*\Z", shell.plain(script)) and "sshd" not in text:
         return _field(container, "&"), "the last command goes to the background and the container ends", "Remove the &."
-    if rest := _lost_words(script, rest):
-        field = "command" if len(container.argv) - len(rest) < len(container.command or ()) else "args"
+    if command.rest and (rest := _lost_words(script, command.rest)):
+        field = "command" if len(command.argv) - len(rest) < len(container.command or ()) else "args"
         fault = f'{program} ignores "{shortened(" ".join(rest), MAX_SHOWN_ARGUMENTS_CHARACTERS)}"'
         of_command = len(rest) == 1 and rest[0].partition(" ")[0].rpartition("/")[2] in _PROGRAMS
         return field, fault, "Join it to the text by &&." if of_command else "Add it to the text after -c."
     return None
 
 
-def _joined(container: Container, script: str) -> Iterator[_Fault]:
-    if "\n" not in script.strip() and (joined := _JOINED.search(script)):
-        yield _field(container, joined[0]), "several commands became one", "Write | instead of >, or && between them."
-
-
-def _endless(sidecar: Container) -> Iterator[_Fault]:
+def _endless(sidecar: Container, argv: Sequence[str]) -> Iterator[_Fault]:
     """A launcher ends only when all of its containers end."""
-    argv = shell.unwrapped(sidecar.argv)
     text = (shell.script(argv)[0] or " ".join(argv)).rstrip()
     command = _END_OF_COMMAND.split(text)[-1].strip()
     if _ENDLESS.match(command) and "kill" not in text and "timeout" not in sidecar.argv:
@@ -253,21 +262,13 @@ def _endless(sidecar: Container) -> Iterator[_Fault]:
         yield _field(sidecar, command), f"{shortened(command, 20)} never ends, nor does the launcher", fix
 
 
-def _misused(container: Container) -> Iterator[_Fault]:
-    """Commands that start a container without the socket of a daemon, and words that contain several arguments."""
-    text = sshd.text(container)
-    nested = _OF_CONTAINERS.search(text) if " exec " in text or " run " in text else None
-    if nested and not any("docker" in (mount.mount_path or "") for mount in container.volume_mounts or ()):
-        fix = "Put its image and its command into this container."
-        yield _field(container, nested[1]), f"a pod has no {nested[1]}", fix
-    argv = shell.unwrapped(container.argv)
-    if not any(" " in word for word in argv):
-        return
-    names = (word.rpartition("/")[2] for word in argv)
-    first = next((index for index, name in enumerate(names) if _RUNS_SCRIPTS.fullmatch(name)), len(argv))
-    for before, word in pairwise(argv[first:]):
+def _with_blanks(container: Container, argv: Sequence[str]) -> Iterator[_Fault]:
+    """Words that contain several arguments."""
+    runs_script = False
+    for before, word in pairwise(argv):
+        runs_script = runs_script or _RUNS_SCRIPTS.fullmatch(before.rpartition("/")[2]) is not None
         of_option = before[:1] == "-" and " " not in before  # the value of an option may contain blanks
-        if not of_option and _WITH_ARGUMENTS.fullmatch(word):
+        if runs_script and not of_option and _WITH_ARGUMENTS.fullmatch(word):
             yield _field(container, word), f'"{shortened(word)}" is one word', _split(word)
 
 
@@ -278,11 +279,10 @@ def _split(word: str) -> str:
     return f"Split it: {', '.join(json.dumps(each, ensure_ascii=False) for each in words[:MAX_LISTED_WORDS])}{more}"
 
 
-def _needs_shell(container: Container) -> str:
+def _needs_shell(command: Sequence[str] | None, argv: Sequence[str]) -> str:
     """The first word that only a shell understands; empty if there is none."""
-    if starts := _OF_A_SHELL.match(" ".join(container.command or ())):
+    if starts := _OF_A_SHELL.match(" ".join(command or ())):
         return starts[0]
-    argv = container.argv
     return "" if _OPERATORS.isdisjoint(argv) else next(filter(_OPERATORS.__contains__, argv))
 
 
@@ -325,10 +325,7 @@ def _lost_words(script: str, rest: Sequence[str]) -> Sequence[str]:
     return rest if len(words) == 1 or not started.isdisjoint(_PROGRAMS) else ()
 
 
-def _ssh(container: Container, job: MPIJob) -> _Fault | None:
-    text = sshd.text(container)
-    if "ssh" not in text:
-        return None
+def _ssh(container: Container, text: str, job: MPIJob) -> _Fault | None:
     made = _MAKES_KEY.search(text)
     if made and normpath(job.spec.ssh_auth_mount_path or "/").endswith(normpath(made[1])):
         return _field(container, "ssh-keygen"), "ssh-keygen fails: the job has keys", "Remove ssh-keygen."
@@ -343,8 +340,7 @@ def _ssh(container: Container, job: MPIJob) -> _Fault | None:
     return None
 
 
-def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    launcher = job.launcher.template.containers[0] if job.launcher else Container()
+def _call(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
     words = call.unread.split()
     if len(words) > 1 and words[0] in spoken.options:
@@ -376,33 +372,33 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each continued line with \\." if of_lines else "Add the program after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
-    elif call.started in _BUILT_IN and not (call.without_shell and _needs_shell(launcher)):
+    elif call.started in _BUILT_IN and not (call.without_shell and _needs_shell(launcher.command, launcher.argv)):
         fault, fix = f'{call.program} cannot start "{call.started}"', f"Start bash -c '{call.started} ...' with it."
         yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
     elif " " in call.started and _is_command_line(call.started):
         fix = "Split it at its blanks." if call.without_shell else "Remove its quotes."
         fault = f'"{shortened(call.started, MAX_SHOWN_WORDS_CHARACTERS)}" is one word'
         yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
-    for word, fault, fix in _arguments(call, spoken, job, ctx):
+    for word, fault, fix in _arguments(call, spoken, launcher, job, ctx):
         yield Violation(_place(launcher, word), fault, fix, advisory=True)
-    yield from _mounted(call, job, ctx)
-    yield from _values(call, launcher, job, ctx)
+    if call.started in call.words:
+        yield from _mounted(call, job, ctx)
+    if call.ranks is None or "$" in "".join(call.words):
+        yield from _values(call, launcher, job, ctx)
 
 
-def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> Iterator[_Fault]:
+def _arguments(call: Invocation, spoken: Dialect, launcher: Container, job: MPIJob, ctx: Context) -> Iterator[_Fault]:
     """(word, fault, fix) of arguments with which the started program fails, or mpirun cannot start its daemons."""
     text, program, ranks = " ".join(call.words), call.started.rpartition("/")[2], call.ranks
-    name = next((option for option, _ in call.options or () if option in spoken.ranks), "np")
-    if _POINT_TO_POINT.fullmatch(program) and ranks not in {None, 2}:
-        yield program, f"{program} needs exactly 2 ranks", f"Set -{name} to 2."
+    if ranks and ranks != 2 and _POINT_TO_POINT.fullmatch(program):
+        yield program, f"{program} needs exactly 2 ranks", f"Set -{_option_of_ranks(call, spoken)} to 2."
     if (grid := _GRID.search(text)) and ranks and int(grid[1]) * int(grid[2]) > ranks:
         rows = max(number for number in range(1, math.isqrt(ranks) + 1) if not ranks % number)
-        fault = f"{grid[1]} x {grid[2]} ranks, but -{name} {ranks}"
+        fault = f"{grid[1]} x {grid[2]} ranks, but -{_option_of_ranks(call, spoken)} {ranks}"
         yield "--nprow", fault, f"Write --nprow {rows} --npcol {ranks // rows}."
     if program.startswith("gmx_mpi") and (threads := _THREADS.search(text)):
         yield "-ntmpi", "only GROMACS without MPI has -ntmpi", f"Remove {threads[0]}."
-    launcher = job.launcher.template.containers[0] if job.launcher else Container()
-    for parameter in _PARAMETER.finditer(text) if call.options else ():
+    for parameter in _PARAMETER.finditer(text) if call.options and ("plm" in text or "_rsh_agent" in text) else ():
         if absent := _absent(parameter[1], parameter[2], launcher):
             yield parameter[0].split()[0], f"a pod has no {absent}", f"Remove {parameter[0].partition(' /')[0]}."
     for option, values in call.options or () if spoken is HYDRA else ():
@@ -410,36 +406,38 @@ def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> 
             yield "--map-by", f"only Open MPI has {placed[0]}", f"Write -ppn {placed[1]} instead of --map-by."
     if call.program == "horovodrun" and _DISCOVERY in call.words and "--slots" not in text:
         yield _DISCOVERY, "the operator's script names no slots", f"Add --slots-per-host {job.spec.slots_per_worker}."
-    for word in call.words:
+    for word in call.words if _OF_OPERATOR in text else ():
         if word.startswith(_OF_OPERATOR) and "discover" in word and word != _DISCOVERY:
             yield word, f"the operator mounts no {shortened(word, 40)}", f"Write {_DISCOVERY}."
-    yield from _of_gpus(call, text, job, ctx)
+    hidden, processes = _HIDES_GPUS in call.words, _PER_NODE.search(text)
+    if job.worker and (hidden or processes):
+        yield from _of_gpus(call, processes, devices.of_pod(job.worker.template, _GPUS, ctx).exact)
 
 
-def _of_gpus(call: Invocation, text: str, job: MPIJob, ctx: Context) -> Iterator[_Fault]:
-    hidden, starter = _HIDES_GPUS in call.words, mpirun.starter(call)
-    gpus = devices.of_pod(job.worker.template, _GPUS, ctx).exact if job.worker and (hidden or starter) else 0
-    if gpus and hidden:
+def _option_of_ranks(call: Invocation, spoken: Dialect) -> str:
+    return next((name for name, _ in call.options or () if name in spoken.ranks), "np")
+
+
+def _of_gpus(call: Invocation, processes: re.Match[str] | None, gpus: int) -> Iterator[_Fault]:
+    if gpus and _HIDES_GPUS in call.words:
         yield _HIDES_GPUS, f"{_HIDES_GPUS} hides all GPUs", "Remove it and its -x."
-    if gpus and starter and (processes := _PER_NODE.search(text)) and int(processes[2]) > gpus:
+    if gpus and processes and int(processes[2]) > gpus and mpirun.starter(call):
         fault = f"{processes[2]} processes for {gpus} GPU{'s' if gpus > 1 else ''} of a worker"
         yield processes[1], fault, f"Write {processes[1]}={gpus}."
 
 
 def _mounted(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    if call.started not in call.words:
-        return
     after = call.words[call.words.index(call.started) + 1 :]
     scripts = [word for word in after[:1] if word.endswith((".py", ".sh"))]
     launcher, worker = (replica.template if replica else PodTemplate() for replica in (job.launcher, job.worker))
     for program in [path for path in (call.started, *scripts) if "/" in path]:
-        sides = [_volume_of(program, template) for template in (worker, launcher)]
-        if sides[1] and not sides[0] and worker.containers:
+        volume = _volume_of(program, worker)
+        if volume is None and worker.containers and (own := _volume_of(program, launcher)):
             path = f"{replica_path(WORKER)}.template.spec.containers[0].volumeMounts"
             fault = f"{shortened(program, MAX_SHOWN_WORDS_CHARACTERS)} is mounted only in the launcher"
-            fix = "Mount it here too." if sides[1].empty_dir is None else "Mount a PersistentVolumeClaim in both."
+            fix = "Mount it here too." if own.empty_dir is None else "Mount a PersistentVolumeClaim in both."
             yield Violation(path, fault, fix, advisory=True)
-        elif sides[0] and sides[0].empty_dir is not None and call.without_shell and _runs_only_sshd(worker, ctx):
+        elif volume and volume.empty_dir is not None and call.without_shell and _runs_only_sshd(worker, ctx):
             fault = f"{shortened(program, MAX_SHOWN_WORDS_CHARACTERS)} is in an empty volume"
             fix = "Use a PersistentVolumeClaim, or an init container that fetches the files."
             yield Violation(f"{replica_path(WORKER)}.template.spec.volumes", fault, fix, advisory=True)
@@ -449,16 +447,16 @@ def _mounted(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]
 
 def _runs_only_sshd(worker: PodTemplate, ctx: Context) -> bool:
     """Whether nothing in the workers writes files before the ranks start."""
-    argv = shell.unwrapped(worker.containers[0].argv)
     alone = not worker.init_containers and len(worker.containers) == 1 and b'"postStart"' not in bytes(ctx.document)
-    return alone and (not argv or argv[0].rpartition("/")[2] == "sshd")
+    return alone and shell.command(worker.containers[0].argv).program in {"", "sshd"}
 
 
 def _executable(program: str, template: PodTemplate, path: str) -> Iterator[Violation]:
+    if "/" not in program or not template.containers:
+        return
     volume, (folder, _, file) = _volume_of(program, template), program.rpartition("/")
-    mounts = [mount.mount_path or "" for pod in template.containers[:1] for mount in pod.volume_mounts or ()]
-    near = [mount for mount in mounts if folder and mount.rstrip("/s").lower() == folder.rstrip("s").lower()]
-    if volume is None and near:
+    mounts, own = template.containers[0].volume_mounts if folder and not volume else (), folder.rstrip("s").lower()
+    if near := [mount.mount_path for mount in mounts or () if mount.mount_path.rstrip("/s").lower() == own]:
         fault, fix = f"no volume is mounted at {folder}", f"Write {near[0].rstrip('/')}/{file}, if the volume has it."
         yield Violation(f"{path}.template.spec.containers[0]", fault, fix, advisory=True)
     source = volume.config_map if volume else None
@@ -470,11 +468,12 @@ def _executable(program: str, template: PodTemplate, path: str) -> Iterator[Viol
 
 def _volume_of(file: str, template: PodTemplate) -> Volume | None:
     """The volume that the first container mounts at the file's folder or above."""
-    mounts = (template.containers[0].volume_mounts if template.containers else None) or ()
-    above = [mount for mount in mounts if mount.mount_path and file.startswith(f"{mount.mount_path.rstrip('/')}/")]
-    nearest = max(above, key=lambda mount: len(mount.mount_path), default=None)
-    volumes = (template.spec.volumes if template.spec and nearest else None) or ()
-    return next((volume for volume in volumes if nearest and volume.name == nearest.name), None)
+    above, name = "", ""
+    for mount in (template.containers[0].volume_mounts if template.containers else None) or ():
+        if len(mount.mount_path) > len(above) and file.startswith(f"{mount.mount_path.rstrip('/')}/"):
+            above, name = mount.mount_path, mount.name
+    volumes = (template.spec.volumes if template.spec and above else None) or ()
+    return next((volume for volume in volumes if volume.name == name), None)
 
 
 def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) -> Iterator[Violation]:
@@ -557,7 +556,7 @@ def _unreplaced(
         name = (variable[1] or variable[3]) if variable else ""
         if variable and not interprets and (name in named or number or index < options):
             fix = f"Write $({name})." if name in named or launcher.env_from else number or "Run it by bash -c."
-            if fix == number or not _needs_shell(launcher):
+            if fix == number or not _needs_shell(launcher.command, launcher.argv):
                 yield word, f"no shell replaces {shortened(variable[0], 30)}", fix
         whole = index <= options or (not interprets and _IS_REFERENCE.fullmatch(word))
         for missing in shell.REFERENCE.findall(word) if whole and not launcher.env_from else ():

@@ -26,10 +26,7 @@ and claims for DeviceClasses that are neither accelerators nor in `otherClasses`
 warning. Exception: the service does not notice that a template is replaced after the job was admitted.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import Field
 
@@ -42,10 +39,11 @@ from webhook.api.accelerators import (
     misspelt_accelerator,
     read,
 )
-from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.names import label_key_problem
 from webhook.api.pod import PodTemplate, ResourceRequirements
 from webhook.api.quantity import Quantity, QuantityError
+from webhook.api.quantity_fields import Written
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.advice_bounds import Admitted, Span
@@ -110,42 +108,38 @@ def admits(settings: Settings) -> Admitted:
 @rule("gpus", Settings, since="0.1", admits=admits, importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     kinds: dict[str, str] = {}
-    computing = {role for role, _, _ in job.computing()}
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = ranges is not UNKNOWN and bool(ranges)
+    nodes_are_known = bool(node_shapes(ctx.view))
     for role, path, replica in job.replicas:
         template = replica.template
-        yield from _misspelt(f"{path}.template", template, settings, ctx)
-        for where, container in devices.asking(template, ctx):
+        if not nodes_are_known:  # otherwise the rule `accelerator-available` reports misspelt names
+            yield from _misspelt(f"{path}.template", ctx.once(quantities, template), settings)
+        for field, index, container in devices.asking(template, ctx):
             if container.resources is not None:
-                place = f"{path}.template.{where}.resources"
+                place = f"{path}.template.spec.{field}[{index}].resources"
                 yield from _quantities(place, container.resources, settings, kinds, filled_in)
         if not template.containers:
             continue  # upstream-contract rejects it
         pod = devices.of_pod(template, settings.resources, ctx)
-        yield from _visible(f"{path}.template", template, settings, overwritten=role not in computing, pod=pod)
-        bound = _bound(template, pod, settings, ctx)
-        if role in computing:
-            faults = list(_bounds(role, path, pod, bound, partial(_of_a_worker, job, settings, ctx)))
-            for fault in faults:
-                yield _with_more_workers(fault, job, ctx) if pod.requested > bound.most else fault
-            if not faults:
-                yield from uncounted(path, template, settings.resources, ctx, settings.others)
-        elif pod.requested > bound.most:
-            yield _too_many("the launcher", role, path, pod, bound)
-        else:
+        computes = role == WORKER or bool(job.spec.run_launcher_as_worker)
+        yield from _visible(f"{path}.template", template, settings, overwritten=not computes, pod=pod)
+        if fault := _out_of_bounds(job, role, pod, settings, ctx, computes=computes):
+            yield fault
+            continue
+        if not computes:
             if pod.least:
                 yield from _idle(path, template, settings)
-            yield from _by_default(job, settings, ctx)
-            if settings.others is not None:
-                yield from uncounted(path, template, settings.resources, ctx, settings.others)
+            if filled_in:
+                yield from _by_default(job, settings, ctx)
+        if computes or settings.others is not None:
+            yield from uncounted(path, template, settings.resources, ctx, settings.others)
     if len(kinds) > 1:
         yield from _kinds(job, kinds)
 
 
-def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Reports nothing if nodes are known: the rule `accelerator-available` then reports misspelt names."""
-    for where, amounts in () if node_shapes(ctx.view) else ctx.once(quantities, template):
+def _misspelt(path: str, written: Sequence[Written], settings: Settings) -> Iterator[Violation]:
+    for where, amounts in written:
         for name in amounts:
             meant = misspelt_accelerator(name) if "/" in name else None
             if meant and not is_accelerator(name, settings.resources) and not label_key_problem(name):
@@ -235,56 +229,37 @@ def _equal(
     yield Violation(f"{path}.requests[{name}]", fault, fix)
 
 
-def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation:
-    if job.workers + 1 not in Sizes.of(job, ctx).replicas(gpus=0):
-        return fault
-    return replace(fault, fix=f"{fault.fix.removesuffix('.')}, and use more workers.")
-
-
-def _of_a_worker(job: MPIJob, settings: Settings, ctx: Context) -> int:
-    """The number of accelerators that a fix suggests: a worker's number if it is within the limits, else `min`."""
-    count = devices.of_each(job.worker, settings.resources, ctx)
-    return count if settings.min <= count <= settings.max else settings.min
-
-
-class _Bound(NamedTuple):
-    least: int
-    most: int
-    noun: str = "GPU"
-
-
-def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context) -> _Bound:
+def _out_of_bounds(
+    job: MPIJob, role: str, pod: Devices, settings: Settings, ctx: Context, *, computes: bool
+) -> Violation | None:
     """The maximum is `maxCores` if all accelerators of the pod are cores."""
-    beyond = pod.requested > min(settings.max, settings.max_cores)
-    if beyond and settings.max and devices.of_pod(template, settings.core_resources, ctx).requested == pod.requested:
-        return _Bound(settings.min, settings.max_cores, "core")
-    return _Bound(settings.min, settings.max)
-
-
-def _bounds(role: str, path: str, counted: Devices, bound: _Bound, suggest: Callable[[], int]) -> Iterator[Violation]:
-    """`suggest` returns the number for the fix."""
-    pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
-    if counted.requested > bound.most:
-        yield _too_many(pod, role, path, counted, bound)
-    elif counted.most is not None and counted.most < bound.least:
+    subject = "a worker" if role == WORKER else "the launcher, which is a worker," if computes else "the launcher"
+    most, noun = settings.max, "GPU"
+    if pod.requested > min(most, settings.max_cores) and most:
+        replica = job.worker if role == WORKER else job.launcher
+        if devices.of_each(replica, settings.core_resources, ctx) == pod.requested:
+            most, noun = settings.max_cores, "core"
+    if pod.requested > most:
+        count = number_of(pod.requested, noun)
+        if pod.most != pod.least:
+            count = f"{count} or more" if pod.most is None else f"up to {count}"
+        more = computes and job.workers + 1 in Sizes.of(job, ctx).replicas(gpus=0)
+        fix = f"Request {most} or fewer {_where_else(pod)}{', and use more workers' if more else ''}."
+        fault = f"{subject} requests {count}, at most {most} allowed"
+        return Violation(_where(role, pod), fault, fix=fix, degree=Degree(f"{role}>", pod.requested))
+    if computes and pod.most is not None and pod.most < settings.min:
         # The fix for a claim is a new template, so it has the minimum instead of a worker's number.
-        number = bound.least if counted.by_claim else suggest()
-        fix = f"Request {number} or more {_where_else(counted, 'in resources.limits')}."
-        fault = f"{pod} requests {number_of(counted.most, 'GPU')}, at least {bound.least} required"
-        yield Violation(_where(path, counted), fault, fix=fix, degree=Degree(f"{role}<", -counted.most))
+        number = 0 if pod.by_claim else devices.of_each(job.worker, settings.resources, ctx)
+        if not settings.min <= number <= settings.max:
+            number = settings.min
+        fix = f"Request {number} or more {_where_else(pod, 'in resources.limits')}."
+        fault = f"{subject} requests {number_of(pod.most, 'GPU')}, at least {settings.min} required"
+        return Violation(_where(role, pod), fault, fix=fix, degree=Degree(f"{role}<", -pod.most))
+    return None
 
 
-def _too_many(pod: str, role: str, path: str, counted: Devices, bound: _Bound) -> Violation:
-    count = number_of(counted.requested, bound.noun)
-    if counted.most != counted.least:
-        count = f"{count} or more" if counted.most is None else f"up to {count}"
-    fix = f"Request {bound.most} or fewer {_where_else(counted)}."
-    fault = f"{pod} requests {count}, at most {bound.most} allowed"
-    return Violation(_where(path, counted), fault, fix=fix, degree=Degree(f"{role}>", counted.requested))
-
-
-def _where(path: str, counted: Devices) -> str:
-    return f"{path}.template.spec.{'resourceClaims' if counted.by_claim else 'containers'}"
+def _where(role: str, counted: Devices) -> str:
+    return f"{replica_path(role)}.template.spec.{'resourceClaims' if counted.by_claim else 'containers'}"
 
 
 def _where_else(counted: Devices, otherwise: str = "for each") -> str:

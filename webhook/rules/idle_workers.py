@@ -79,9 +79,10 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
         if pod and pod.dns_policy == "Default" and not pod.host_network and b'"nameservers"' not in bytes(ctx.document):
             yield Violation(f"{path}.template.spec.dnsPolicy", "the node's DNS knows no workers", "Remove it.")
     faults = [*_launcher(launcher, job.mpirun_calls), *_address(launcher, job)]
-    started = programs.started_by(worker if worker.command else replace(worker, command=worker.args, args=None))
-    fault, fix = _end(worker, started or frozenset())
-    if not fault and not sshd.starts(worker):
+    as_command = worker if worker.command else replace(worker, command=worker.args, args=None)
+    started = programs.started_by(as_command) or frozenset()
+    fault, fix = _end(worker, started)
+    if not (fault or "sshd" in started or sshd.starts(worker)):
         in_other_ways = _has_agent(launcher) or b'"postStart"' in bytes(ctx.document)
         if in_other_ways or any("ssh" in sshd.text(sidecar) for sidecar in workers[1:]):
             return
@@ -102,16 +103,17 @@ def _end(worker: Container, started: frozenset[str]) -> tuple[str, str]:
     """(fault, fix) of a worker that ends early; empty for any other worker."""
     if "systemctl" in started and "sshd" not in started:
         return "a container has no systemctl", "Run /usr/sbin/sshd -De instead."
-    if _SERVICE.search(sshd.text(worker)):
+    text = sshd.text(worker)
+    if "start" in text and _SERVICE.search(text):
         fix = "Add && sleep infinity." if shell.script(worker.argv)[0] else "Write [/usr/sbin/sshd, -De]."
         return "ends once it has started sshd", fix
     installs = started & programs.INSTALLERS and started <= programs.INSTALLERS | sshd.SHORT
-    if installs and "ssh" in sshd.text(worker) and not sshd.starts(worker):
+    if installs and "ssh" in text and not sshd.starts(worker):
         return "ends without sshd", "Add && mkdir -p /run/sshd; /usr/sbin/sshd -De."
     return "", ""
 
 
-def _only(worker: Container, started: frozenset[str] | None) -> str | None:
+def _only(worker: Container, started: frozenset[str]) -> str | None:
     """The only program of the worker; None if another program may start sshd."""
     others = programs.TOOLS | programs.INSTALLERS | sshd.SHORT
     without_sshd = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | shell.SHELLS | {"", "jupyter"}
@@ -154,9 +156,11 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
 def _address(launcher: Container, job: MPIJob) -> Iterator[tuple[str, str]]:
     if not job.mpirun_calls or job.workers < 2:
         return
-    variables = "\n".join([f"{variable.name}={variable.value}" for variable in launcher.env or ()])
-    text = f"{sshd.text(launcher)}\n{variables}"
-    given = _ADDRESS.findall(text) if "ADDR=" in text or "addr" in text or "endpoint" in text else []
+    env = [variable for variable in launcher.env or () if "ADDR" in variable.name or "--" in (variable.value or "")]
+    text = "\n".join((sshd.text(launcher), *[f"{variable.name}={variable.value}" for variable in env]))
+    if not ("ADDR=" in text or "addr" in text or "endpoint" in text):
+        return
+    given = _ADDRESS.findall(text)
     by_shell = [address for address in given if address[:1] in {"$", "`"}]
     if by_shell and job.spec.run_launcher_as_worker:  # the launcher has the first rank
         return
@@ -179,7 +183,8 @@ def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tup
     if call.options is None:
         return
     hosts = [(name, values[0]) for name, values in call.options if name in HOSTS and values]
-    hosts += [(name, value) for name, value in mca.parameters(call.words) if name.endswith("default_hostfile")]
+    of_mca = [values for name, values in call.options if name in mca.OPTIONS and "hostfile" in values[0]]
+    hosts += [(name, value) for name, value in of_mca if name.endswith("default_hostfile")]
     if call.program == "horovodrun" and not hosts:
         yield "horovodrun runs on the launcher alone", f"Add {_USE}."
     if call.program == "horovodrun" and any(name == "hostfile" for name, _ in hosts):

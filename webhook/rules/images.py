@@ -18,10 +18,10 @@ command in a container can download programs.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from pydantic import Field
 
@@ -68,12 +68,34 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     # For each image and reason, the first violation in each template.
     warned: dict[tuple[str, ...], dict[str, Violation]] = {}
     unpinned = _unpinned(job, ctx.old) if settings.require_digest else {}
+    is_bounded = settings.allowed_registries or settings.require_digest or settings.refuse_latest
+    are_mirrored = image_mirrors.any_digests(ctx.view)
     for _, path, replica in job.replicas:
-        faults, moving, tagged = _of_template(replica.template, f"{path}.template", settings, unpinned)
-        yield from faults
-        for image, violation in moving:
-            warned.setdefault((image,), {}).setdefault(path, violation)
-        for field, image, reference in tagged if image_mirrors.any_digests(ctx.view) else ():
+        references = []
+        tagged = []
+        for field, image in _images(replica.template, f"{path}.template"):
+            if not image:
+                fix = f"Write its name, as {images.PATTERN}."
+                yield Violation(field, "is missing", fix=fix, reason=CauseReason.REQUIRED)
+                continue
+            try:
+                reference = images.parse(image)
+            except ImageError as error:
+                yield _unreadable(field, image, error)
+                continue
+            references.append(reference)
+            rejected = [*_policy(field, image, reference, settings, unpinned)] if is_bounded else []
+            yield from rejected
+            if rejected or reference.digest is not None:
+                continue
+            tagged.append((field, image, reference))
+            if settings.refuse_latest is None and reference.effective_tag == "latest":
+                fault = f"has {'the tag latest' if reference.tag else 'no tag'}, so it may change"
+                moving = _caution(field, image, fault, "Name a version.", "latest")
+                warned.setdefault((image,), {}).setdefault(path, moving)
+        if settings.pull_secrets_for:
+            yield from _pull_secrets(f"{path}.template", replica.template.spec, references, settings)
+        for field, image, reference in tagged if are_mirrored else ():
             if pulled := image_mirrors.tag_source(reference, ctx.view):
                 fault = "is mirrored by digest only" if pulled is TagSource.ITSELF else "no node can pull this tag"
                 mirrored = _caution(field, image, fault, "Name the digest.", "mirrored")
@@ -81,14 +103,6 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     for first, *others in map(dict.values, warned.values()):
         again = f" (in {len(others) + 1} places)" if others else ""
         yield replace(first, message=f"{first.message}{again}")
-
-
-class _TemplateImages(NamedTuple):
-    """Results for one template."""
-
-    wrong: Sequence[Violation]
-    moving: Sequence[tuple[str, Violation]]
-    tagged: Sequence[tuple[str, str, ImageReference]]
 
 
 def _unpinned(job: MPIJob, stored: MPIJob | None) -> Mapping[str, int]:
@@ -121,42 +135,16 @@ def _source(reference: ImageReference) -> str:
     return f"{reference.registry}/{reference.repository}"
 
 
-def _of_template(template: PodTemplate, path: str, settings: Settings, unpinned: Mapping[str, int]) -> _TemplateImages:
-    faults: list[Violation] = []
-    moving: list[tuple[str, Violation]] = []
-    tagged: list[tuple[str, str, ImageReference]] = []
-    references = []
-    is_bounded = settings.allowed_registries or settings.require_digest or settings.refuse_latest
-    for field, image in _images(template, path):
-        if not image:
-            fix = f"Write its name, as {images.PATTERN}."
-            faults.append(Violation(field, "is missing", fix=fix, reason=CauseReason.REQUIRED))
-            continue
-        try:
-            reference = images.parse(image)
-        except ImageError as error:
-            faults.append(_unreadable(field, image, error))
-            continue
-        references.append(reference)
-        rejected = [*_policy(field, image, reference, settings, unpinned)] if is_bounded else []
-        faults += rejected
-        if settings.refuse_latest is None and not rejected and reference.effective_tag == "latest":
-            fault = f"has {'the tag latest' if reference.tag else 'no tag'}, so it may change"
-            moving.append((image, _caution(field, image, fault, "Name a version.", "latest")))
-        if not rejected and reference.digest is None:
-            tagged.append((field, image, reference))
-    if settings.pull_secrets_for:
-        faults += _pull_secrets(path, template.spec, references, settings)
-    return _TemplateImages(faults, moving, tagged)
-
-
-def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]]:
+def _images(template: PodTemplate, path: str) -> list[tuple[str, str | None]]:
     """(field, image) of each container and image volume."""
-    for kind, index, container in template.each_container:
-        yield f"{path}.spec.{kind}[{index}].image", container.image
-    for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
-        if volume.image is not None and volume.image.reference:
-            yield f"{path}.spec.volumes[{index}].image.reference", volume.image.reference
+    of_containers = [
+        (f"{path}.spec.{kind}[{index}].image", container.image) for kind, index, container in template.each_container
+    ]
+    return of_containers + [
+        (f"{path}.spec.volumes[{index}].image.reference", volume.image.reference)
+        for index, volume in enumerate((template.spec and template.spec.volumes) or ())
+        if volume.image is not None and volume.image.reference
+    ]
 
 
 def _caution(where: str, image: str, fault: str, fix: str, kind: str) -> Violation:

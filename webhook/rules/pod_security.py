@@ -111,7 +111,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     policy = labelled
     if settings.floor.strictness > labelled.enforce.level.strictness:
         policy = labelled._replace(enforce=LevelVersion(settings.floor, parse_version(settings.floor_version)))
-    if all(level is Level.PRIVILEGED for level, _ in policy):
+    if policy.enforce.level is policy.audit.level is policy.warn.level is Level.PRIVILEGED:
         return
     levels = _Namespace(ctx.namespace, policy, labelled, settings.floor)
     newest = min(parse_version(settings.cluster_version), NEWEST)

@@ -50,10 +50,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def violations(job: MPIJob, ctx: Context, *, added: Mapping[str, tuple[str, ...]]) -> Iterator[Violation]:
     """Checks both templates. `added` has the names of the volumes that the operator adds, by role."""
-    pods = [spec.template.spec for _, _, spec in job.replicas if spec.template.spec]
-    volumes = [volume for pod in pods for volume in pod.volumes or ()]
+    templates = [spec.template for _, _, spec in job.replicas]
     roles = [
-        Role(role, f"{path}.template", spec.template, added.get(role, ()), spec.restart_policy == "Never", volumes)
+        Role(role, f"{path}.template", spec.template, added.get(role, ()), spec.restart_policy == "Never", templates)
         for role, path, spec in job.replicas
     ]
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)

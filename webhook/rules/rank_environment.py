@@ -61,10 +61,15 @@ _ADDING_NOTHING: Final = frozenset(
         *("$LD_LIBRARY_PATH", "${LD_LIBRARY_PATH}", "$PATH", "${PATH}"),
     )
 )
+_ENV_LIST: Final = f"{mca.ENV_PREFIX}{mca.ENV_LIST}"
+_RUNS_ONLY_MPIRUN: Final = programs.TOOLS | mpirun.LAUNCHERS
 _PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 _NOTHING: Final = "(?!)"
 _SET: Final = re.compile(r"(?<!\w)(\w++)=", re.ASCII)
-_OF_NODES: Final = re.compile(r"\b((?:GLOO|NCCL)_SOCKET_IFNAME)[= ][\"'=]*((?:bond|en[ops]|ib)\w*)(?![\w,])")
+# The literal start of the pattern makes the search fast.
+_OF_NODES: Final = re.compile(
+    r"_SOCKET_IFNAME(?<=\b((?:GLOO|NCCL)_SOCKET_IFNAME))[= ][\"'=]*((?:bond|en[ops]|ib)\w*)(?![\w,])"
+)
 _COMMAND: Final = re.compile(r"\A|[\n;&|({]")
 _WORD: Final = re.compile(r"\w+", re.ASCII)
 _NOT_SET: Final = re.compile(r"\w++(?!=)", re.ASCII)
@@ -100,40 +105,42 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     calls = job.mpirun_calls
     if not calls or job.launcher is None:
         return
-    launcher = job.launcher.template
-    worker = job.worker.template if job.worker else PodTemplate()
-    container = launcher.containers[0]
-    env = [*(container.env or ()), *_exported(container)]
-    if not env and not any(own.env for own in worker.containers[:1]):
+    launcher = job.launcher.template.containers[0]
+    workers = job.worker.template.containers if job.worker else ()
+    worker = workers[0] if workers else Container()
+    env = [*(launcher.env or ()), *(() if calls[0].without_shell else _exported(launcher))]
+    if not env and not worker.env:
         return
-    script, exports = sshd.text(container), Exports.of(job)
+    script, exports = sshd.text(launcher), Exports.of(job)
     words = "\n".join(["\n".join(call.words) for call in calls])
-    if not exports.certain or any(way in script for way in _OTHER_WAYS):
+    own = [variable.name for variable in launcher.env or ()]
+    if not exports.certain or _ENV_LIST in own:
         return
+    for way in _OTHER_WAYS:
+        if way in script:
+            return
     if (" " in words or "\t" in words) and _SOURCES.search(words):
         return
-    if mca.lists_variables(container):
-        return
     if exports.selective:
-        started = programs.started_by(container)
-        alone = started is not None and started <= programs.TOOLS | mpirun.LAUNCHERS
-        own = _names(launcher, env, settings, alone=alone, script=script, word=_NOT_SET)
-        lost = [name for name in own if not exports.names(name)]
+        started = programs.started_by(launcher)
+        alone = started is not None and started <= _RUNS_ONLY_MPIRUN
+        names = _names(launcher, env, exports.named, settings, alone=alone, script=script, word=_NOT_SET)
+        lost = [name for name in names if not exports.names(name)]
         if lost:  # the worker may pass them on, and the command of the ranks may set them
-            carried = _carried(worker) | _of_prefix(env, script, calls)
+            carried = _of_prefix(env, script, calls)
+            if _uses_environment(worker):
+                carried.update([variable.name for variable in worker.env or ()])
             if any(f"{name}=" in words for name in lost):
                 carried.update(_SET.findall(words))
             lost = [name for name in lost if name not in carried]
-        yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
-    if container.env_from or not worker.containers:
-        return
-    passed_on = exports.assigned.union([variable.name for variable in container.env or ()])
-    passed_on |= exports.named & _OF_IMAGES
-    env = [*(worker.containers[0].env or ())]
-    if not passed_on.issuperset([variable.name for variable in env]) and _only_sshd(worker.containers[0]):
+            fix = f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun."
+            yield from _violation(LAUNCHER, launcher, lost, fix)
+    passed_on = {*own, *exports.assigned, *(exports.named & _OF_IMAGES)}
+    env = [variable for variable in worker.env or () if variable.name not in passed_on]
+    if env and not launcher.env_from and _only_sshd(worker):
         # The launcher's script may pass on a variable that it sets.
-        names = _names(worker, env, settings, alone=True, script=script, word=_WORD)
-        missing = [name for name in names if name not in passed_on and f"{name}=" not in script]
+        names = _names(worker, worker.env or (), passed_on, settings, alone=True, script=script, word=_WORD)
+        missing = [name for name in names if f"{name}=" not in script]
         how = ", with -x for mpirun" if exports.selective else ""
         fix = f"Set {'it' if len(missing) == 1 else 'them'} on the launcher{how}."
         yield from _violation(WORKER, worker, missing, fix)
@@ -147,22 +154,23 @@ def _interfaces(job: MPIJob) -> Iterator[Violation]:
     for _, path, replica in job.replicas:
         for container in replica.template.containers[:1]:
             where = f"{path}.template.spec.containers[0]"
-            texts = [(f"{where}.{'args' if container.args else 'command'}", sshd.text(container), "Write {}=eth0.")]
+            if found := _OF_NODES.search(sshd.text(container)):
+                fix = f"Write {found[1]}=eth0."
+                yield _no_interface(f"{where}.{'args' if container.args else 'command'}", found[2], fix)
             for index, one in enumerate(container.env or ()):
-                if one.name.endswith("_SOCKET_IFNAME"):
-                    texts.append((f"{where}.env[{index}]", f"{one.name}={one.value}", "Set value to eth0."))
-            for field, text, fix in texts:
-                if found := _OF_NODES.search(text):
-                    fault = f"a pod has no interface {found[2][:15]}"
-                    yield Violation(field, fault, fix.format(found[1]), advisory=True)
+                if "_SOCKET_IFNAME" in one.name and (found := _OF_NODES.search(f"{one.name}={one.value}")):
+                    yield _no_interface(f"{where}.env[{index}]", found[2], "Set value to eth0.")
 
 
-def _violation(role: str, template: PodTemplate, names: Sequence[str], fix: str) -> Iterator[Violation]:
+def _no_interface(path: str, interface: str, fix: str) -> Violation:
+    return Violation(path, f"a pod has no interface {interface[:15]}", fix, advisory=True)
+
+
+def _violation(role: str, container: Container, names: Sequence[str], fix: str) -> Iterator[Violation]:
     if names:
         more = f" and {len(names) - MAX_SHOWN_VARIABLES} more" if len(names) > MAX_SHOWN_VARIABLES else ""
         verb = "does" if len(names) == 1 else "do"
         fault = f"{', '.join(names[:MAX_SHOWN_VARIABLES])}{more} {verb} not reach the ranks on workers"
-        container = template.containers[0]
         env = (f"env[{index}]" for index, variable in enumerate(container.env or ()) if variable.name == names[0])
         field = next(env, "args" if container.args else "command")
         path = f"{replica_path(role)}.template.spec.containers[0].{field}"
@@ -181,36 +189,39 @@ def _exported(container: Container) -> Iterator[EnvVar]:
 
 
 def _names(
-    template: PodTemplate, env: Sequence[EnvVar], settings: Settings, *, alone: bool, script: str, word: re.Pattern[str]
-) -> Sequence[str]:
-    """The names of the variables in `env` that are for ranks.
+    container: Container,
+    env: Sequence[EnvVar],
+    passed_on: set[str],
+    settings: Settings,
+    *,
+    alone: bool,
+    script: str,
+    word: re.Pattern[str],
+) -> list[str]:
+    """The names of the variables in `env` that are for ranks, without the names in `passed_on`.
 
-    `alone` is True if the first container starts only mpirun or sshd. Other variables than the settings' `names` are
-    then for ranks too, except variables with a `fieldRef` and variables whose name is a word of the script or of
-    another variable's value. `word` matches such words in the script.
+    `alone` is True if the container starts only mpirun or sshd. Other variables than the settings' `names` are then for
+    ranks too, except variables with a `fieldRef` and variables whose name is a word of the script or of another
+    variable's value. `word` matches such words in the script.
     """
+    others, by_path = alone and settings.others, "/" in (container.command or ("",))[0]
     is_for_ranks = settings.for_ranks.fullmatch
-    names = {variable.name for variable in env if is_for_ranks(variable.name)}
-    if alone and settings.others:
-        others = {
-            variable.name
-            for variable in env
-            if variable.name not in names
-            and not (variable.value_from and variable.value_from.field_ref)
-            and not _NOT_OF_RANKS_ALONE.fullmatch(variable.name)
-        }
+    names: dict[str, bool] = {}
+    for variable in env:
+        name = variable.name
+        if name in passed_on:
+            continue
+        by_field = variable.value_from and variable.value_from.field_ref
+        if is_for_ranks(name):
+            names[name] = True
+        elif others and not by_field and (by_path or name != "PATH") and not _NOT_OF_RANKS_ALONE.fullmatch(name):
+            names[name] = False
+    if False in names.values():
         values = " ".join([variable.value or "" for variable in env])
-        if any(name in script or name in values for name in others):
-            others.difference_update(word.findall(script), _WORD.findall(values))
-        names |= others if "/" in (template.containers[0].command or ("",))[0] else others - {"PATH"}
-    return [name for name in dict.fromkeys([variable.name for variable in env]) if name in names]
-
-
-def _carried(worker: PodTemplate) -> set[str]:
-    """Variables of a worker whose command may store them for sshd."""
-    if not worker.containers or not _uses_environment(worker.containers[0]):
-        return set()
-    return {variable.name for variable in worker.containers[0].env or ()}
+        if any(name in script or name in values for name, certain in names.items() if not certain):
+            words = {*word.findall(script), *_WORD.findall(values)}
+            return [name for name, certain in names.items() if certain or name not in words]
+    return [*names]
 
 
 def _of_prefix(env: Sequence[EnvVar], script: str, calls: Sequence[Invocation]) -> set[str]:
@@ -230,4 +241,5 @@ def _only_sshd(container: Container) -> bool:
 
 
 def _uses_environment(container: Container) -> bool:
-    return any(map(sshd.text(container).casefold().__contains__, _USES_ENVIRONMENT))
+    text = sshd.text(container).casefold()
+    return any(word in text for word in _USES_ENVIRONMENT)

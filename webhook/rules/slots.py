@@ -27,7 +27,6 @@ The value of a variable is known if the script or the container's `env` has only
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import msgspec
 from pydantic import Field, model_validator
 
 from webhook.api import mpirun, quantity
@@ -97,11 +96,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     pods = {role: replica.template for role, _, replica in job.computing()}
     devices = [of_pod(template, settings.resources, ctx) for template in pods.values()]
     gpus = [pod_devices.exact for pod_devices in devices]
-    containers = [container for template in pods.values() for container in template.containers]
-    with_claims = any(container.resources and container.resources.claims for container in containers)
-    on_cores = not any(gpus) and not with_claims
-    cores = _cores(pods.values(), settings, ctx)
-    most = max(settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max, cores)
+    on_cores = not any(gpus) and not any(_has_claims(template) for template in pods.values())
+    most = settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max
+    # A slot for each GPU is right, whether or not a GPU has several cores.
+    cores = 0 if {*gpus} == {slots} and 0 < slots <= most else _cores(pods.values(), settings, ctx)
+    most = max(most, cores)
     if slots > most:
         fix = f"Set slotsPerWorker to {most} or fewer{_INSTEAD if on_cores else ''}."
         fault = f"{number_of(slots, 'slot')} per worker, at most {most} allowed"
@@ -111,12 +110,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     size = Sizes.of(job, ctx).on_nodes(ctx) if node_shapes(ctx.view) else None
     # The suggested workers, and GPUs of each, if no node has the requested number of GPUs.
     nodes, fewest = (size.workers, size.gpus) if size is not None else (0, 0)
-    suggested = max(min(fewest or gpus[-1], most), settings.min) if gpus else 0
+    of_worker = gpus[-1] if gpus else 0
+    suggested = max(min(fewest or of_worker, most), settings.min)
     # For a job with a slot for each GPU, the rule `accelerator-available` suggests the new numbers of both.
-    with_gpus = bool(fewest) and slots == gpus[-1]
-    on_devices = slots <= cores and gpus[-1] and slots % gpus[-1] == 0
-    if any(gpus[-1:]) and not (with_gpus or on_devices or slots == suggested or _meant(job, slots, gpus[-1])):
-        fault = f"{number_of(slots, 'slot')} but {number_of(gpus[-1], 'GPU')} per worker"
+    with_gpus = bool(fewest) and slots == of_worker
+    on_devices = slots <= cores and of_worker and slots % of_worker == 0
+    if of_worker and not (with_gpus or on_devices or slots == suggested or _meant(job, slots, of_worker)):
+        fault = f"{number_of(slots, 'slot')} but {number_of(of_worker, 'GPU')} per worker"
         shows_ranks = job.mpirun_calls and all(map(_is_clear, job.mpirun_calls))
         fix = f"Set it to {suggested}{'' if shows_ranks else ', or to the ranks that mpirun starts on a worker'}."
         yield Violation(PATH, fault, fix=fix, advisory=True)
@@ -124,14 +124,19 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     elif crowded := _crowded(job, slots, most if on_cores else max(slots, suggested)):
         yield crowded
     else:  # after a suggestion of other slots, advice about CPUs and ranks would be wrong
-        cpus = _least_cpus(pods)
-        if 0 < cpus.amount < slots:
-            needed = ranks_with_slots(job) > cpus.amount * _admitted_nodes(job, ctx, nodes)
-            yield _too_few_cpus(slots, cpus, fixed=slots in {*gpus, suggested} or cpus.amount < settings.min or needed)
+        cpus, role = _least_cpus(pods)
+        if 0 < cpus < slots:
+            needed = ranks_with_slots(job) > cpus * _admitted_nodes(job, ctx, nodes)
+            yield _too_few_cpus(slots, cpus, role, fixed=slots in {*gpus, suggested} or cpus < settings.min or needed)
         then = fewest if with_gpus and nodes > job.workers else slots
-        highest = min(most, max(gpus, default=0) or most, cpus.amount or most)
+        highest = min(most, max(gpus, default=0) or most, cpus or most)
         yield from _ranks(job, then, highest, ctx, nodes=nodes, gpus=any(gpus))
-    yield from _unlike_launcher(devices, ctx)
+    if gpus and gpus[0] != gpus[-1]:
+        yield from _unlike_launcher(devices, ctx)
+
+
+def _has_claims(template: PodTemplate) -> bool:
+    return any(container.resources and container.resources.claims for container in template.containers)
 
 
 def _cores(templates: Iterable[PodTemplate], settings: Settings, ctx: Context) -> int:
@@ -142,11 +147,11 @@ def _cores(templates: Iterable[PodTemplate], settings: Settings, ctx: Context) -
 
 def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Violation]:
     """Reports nothing if the rule `gpus` rejects the launcher's number."""
-    gpus = [pod_devices.exact for pod_devices in devices]
-    if gpus and gpus[0] != gpus[-1] and gpus[0] in ctx.admitted.gpus:
-        fault = f"requests {number_of(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
-        fix = f"Request {number_of(gpus[-1], 'GPU')}."
-        if not gpus[-1] or devices[-1].by_claim:  # the user may mean either number, and claims have no limits field
+    of_launcher, of_worker = devices[0].exact, devices[-1].exact
+    if of_launcher in ctx.admitted.gpus:
+        fault = f"requests {number_of(of_launcher, 'GPU')} and a worker for {of_worker}, but both run ranks"
+        fix = f"Request {number_of(of_worker, 'GPU')}."
+        if not of_worker or devices[-1].by_claim:  # the user may mean either number, and claims have no limits field
             fix = "Use the same limits and claims in both."
         yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
 
@@ -201,26 +206,18 @@ def _nodes(job: MPIJob) -> int:
     return job.workers + (1 if job.spec.run_launcher_as_worker else 0)
 
 
-class _Cpus(msgspec.Struct, frozen=True):
+def _least_cpus(pods: Mapping[str, PodTemplate]) -> tuple[int, str]:
     """The lowest number of CPUs of a pod that runs ranks, 0 if unknown, and the role of the pod."""
-
-    amount: int
-    role: str
-
-
-def _least_cpus(pods: Mapping[str, PodTemplate]) -> _Cpus:
-    of_pods = [
-        _Cpus(_cpu_count(template.containers[0]), role) for role, template in pods.items() if template.containers
-    ]
-    return min([cpus for cpus in of_pods if cpus.amount], key=lambda cpus: cpus.amount, default=_Cpus(0, WORKER))
+    firsts = [(template.containers[0], role) for role, template in pods.items() if template.containers]
+    return min([(cpus, role) for container, role in firsts if (cpus := _cpu_count(container))], default=(0, WORKER))
 
 
-def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:
+def _too_few_cpus(slots: int, cpus: int, role: str, *, fixed: bool) -> Violation:
     """`fixed` is True if the number of slots cannot be lower, so that the CPUs must change."""
-    whose = "per worker" if cpus.role == WORKER else "in the launcher"
-    path = replica_path(cpus.role) if fixed and cpus.role == LAUNCHER else PATH
-    fix = f"Request {slots} CPUs." if fixed else f"Set it to {cpus.amount}, or request {slots} CPUs."
-    fault = f"{number_of(slots, 'slot')} but {number_of(cpus.amount, 'CPU')} {whose}"
+    whose = "per worker" if role == WORKER else "in the launcher"
+    path = replica_path(role) if fixed and role == LAUNCHER else PATH
+    fix = f"Request {slots} CPUs." if fixed else f"Set it to {cpus}, or request {slots} CPUs."
+    fault = f"{number_of(slots, 'slot')} but {number_of(cpus, 'CPU')} {whose}"
     return Violation(path, fault, fix=fix, advisory=True)
 
 
@@ -234,11 +231,13 @@ def _cpu_count(container: Container) -> int:
 
 def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus: bool) -> Iterator[Violation]:
     """`most` is the most slots that the fix suggests; `nodes` is the minimum number of pods that run ranks."""
+    calls, largest = job.mpirun_calls, largest_call(job)
+    if largest is None or largest.ranks is None:
+        return
     current = _nodes(job)
     nodes = _admitted_nodes(job, ctx, nodes)  # another rule rejects the current number if it is not admitted
     total = slots * nodes
-    calls, largest = job.mpirun_calls, largest_call(job)
-    if not total or largest is None or largest.ranks is None:
+    if total in {0, largest.ranks}:
         return
     in_all = f"{number_of(total, 'slot')} {'in all' if nodes == current else f'with {nodes} workers'}"
     if largest.ranks > total:

@@ -34,8 +34,8 @@ user, the user is unknown. The path `/root/.ssh` may be the API server's default
 """
 
 import re
-from collections.abc import Iterator
-from posixpath import basename, dirname, normpath
+from collections.abc import Iterator, Mapping, Sequence
+from posixpath import dirname, normpath
 from typing import Final
 
 import msgspec
@@ -64,6 +64,7 @@ HOME: Final = "Set it to /home/mpiuser/.ssh, or to .ssh in the home of the user.
 # sshd of root changes its root directory, then becomes the user who logs in (OpenSSH `sshd-session.c`).
 AS_ROOT: Final = ("SETGID", "SETUID", "SYS_CHROOT")
 NOT_OF_CRI_O: Final = "SYS_CHROOT"
+CAPABILITIES: Final = "containers[0].securityContext.capabilities"
 AS_OTHERS: Final = "NET_BIND_SERVICE"
 ALLOWED: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 # mpi-operator `build/base/Dockerfile`, `build/base/openmpi.Dockerfile`, `examples/v2beta1/pi/Dockerfile`.
@@ -82,55 +83,48 @@ class _Side(msgspec.Struct, frozen=True):
     """The MPI container of a role. `user` is None if the image decides."""
 
     role: str
-    pod: str
     container: Container
     user: int | None
-    user_field: str
+    of_container: bool
+    """The container names its user."""
     fs_group: int | None
     other_than_root: bool
     privileged: bool
-    added: set[str]
-    dropped: set[str]
-    """The names of capabilities, without the prefix CAP_."""
+    capabilities: Capabilities | FilledCapabilities | None
     scc: str = ""
     """The SCC that chose the user, in words; empty if the job names a user."""
 
     @property
-    def path(self) -> str:
-        return f"{self.pod}.containers[0]"
+    def pod(self) -> str:
+        return f"{replica_path(self.role)}.template.spec"
 
 
 @rule("ssh-paths", RuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
     of_scc = outcomes(job, ctx)
     sides = {
-        role: _side(replica.template, role, f"{path}.template.spec", of_scc.get(role))
-        for role, path, replica in job.replicas
+        role: _side(replica.template, role, of_scc.get(role))
+        for role, _, replica in job.replicas
         if replica.template.containers
     }
     worker, launcher = sides.get(WORKER), sides.get(LAUNCHER)
     keeps_root_out = _keeps_root_out(ctx)
     mount_path = job.spec.ssh_auth_mount_path or OF_ROOT
-    if basename(mount_path) in {"authorized_keys", "id_rsa", "id_rsa.pub"}:
+    if mount_path.rpartition("/")[2] in {"authorized_keys", "id_rsa", "id_rsa.pub"}:
         fault = f'"{shortened(mount_path)}" is a file, not the folder of the keys'
         mount_path = dirname(mount_path)
         yield Violation(FIELD, fault, fix=f"Set it to {mount_path}.", advisory=True)
-    if launcher is not None and not keeps_root_out:
-        yield from _started_as_root(job, launcher, mount_path)
-    starts_sshd = worker is not None and sshd.starts(worker.container)
+    of_root = normpath(mount_path) == OF_ROOT
+    if launcher is not None and not launcher.other_than_root and not keeps_root_out:
+        yield from _started_as_root(job, launcher, of_root=of_root or not mount_path.startswith("/"))
     if not mount_path.startswith("/"):
         fault = f'"{shortened(mount_path)}" does not start with /: ssh would not find the keys'
         yield Violation(FIELD, fault, "Set it to /root/.ssh, or /home/USER/.ssh where the job runs as another user.")
         return
-    of_root = normpath(mount_path) == OF_ROOT
-    rejected = {role for role, outcome in of_scc.items() if outcome.rejections}  # the users of these roles are unknown
-    open_users = all(
-        (side.other_than_root or side.role in rejected) and (side.user is None or side.scc) for side in sides.values()
-    )
-    chosen = next((f"{side.scc} runs the pods as user {side.user}" for side in sides.values() if side.scc), "")
-    if of_root and open_users and (keeps_root_out or chosen):
+    starts_sshd = worker is not None and sshd.starts(worker.container)
+    if of_root and (because := _nothing_is_root(sides, of_scc, keeps_root_out=keeps_root_out)):
         if starts_sshd or (launcher is not None and _wants_root(launcher.container)):
-            yield _for_root_alone(mount_path, launcher, chosen or "this namespace starts nothing as root")
+            yield _for_root_alone(mount_path, launcher, because)
         return
     if worker is None or not starts_sshd:
         return
@@ -144,13 +138,11 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         if launcher.user != 0 or not keeps_root_out:  # otherwise the rule `pod-security` rejects root
             yield from _client(mount_path, launcher)
         yield from _same_user(launcher, worker)
-    nodes = all_nodes(ctx.view)
-    on_cri_o = nodes is not UNKNOWN and nodes.on_cri_o
-    yield from _server(worker, root_may_run=not keeps_root_out, on_cri_o=on_cri_o)
+    yield from _server(worker, ctx, root_may_run=not keeps_root_out)
 
 
-def _side(template: PodTemplate, role: str, pod: str, of_scc: Outcome | None) -> _Side:
-    container, written = template.containers[0], template.user
+def _side(template: PodTemplate, role: str, of_scc: Outcome | None) -> _Side:
+    container = template.containers[0]
     of_pod: PodSecurityContext | FilledPod | None = template.spec.security_context if template.spec else None
     own: SecurityContext | FilledContainer | None = container.security_context
     capabilities: Capabilities | FilledCapabilities | None = own.capabilities if own else None
@@ -159,23 +151,32 @@ def _side(template: PodTemplate, role: str, pod: str, of_scc: Outcome | None) ->
         of_pod, own = of_scc.filled.spec.security_context, of_scc.first
         if not of_scc.assumed:  # otherwise the injection `scc` may be missing here
             capabilities = own.capabilities
-        chosen_by = f"{'the default ' if of_scc.assumed else ''}SCC {of_scc.scc}"
+        if template.user is None:
+            chosen_by = f"{'the default ' if of_scc.assumed else ''}SCC {of_scc.scc}"
     of_pod, own = of_pod or PodSecurityContext(), own or SecurityContext()
     user = of_pod.run_as_user if own.run_as_user is None else own.run_as_user
     non_root = of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root
     return _Side(
         role,
-        pod,
         container,
         user,
-        user_field=f"{pod}.{'' if own.run_as_user is None else 'containers[0].'}securityContext.runAsUser",
+        of_container=own.run_as_user is not None,
         fs_group=of_pod.fs_group,
         other_than_root=bool(non_root) if user is None else user != 0,
         privileged=bool(own.privileged),
-        added={*map(_name, (capabilities and capabilities.add) or ())},
-        dropped={*map(_name, (capabilities and capabilities.drop) or ())},
-        scc=chosen_by if written is None and user is not None else "",
+        capabilities=capabilities,
+        scc=chosen_by if user is not None else "",
     )
+
+
+def _nothing_is_root(sides: Mapping[str, _Side], of_scc: Mapping[str, Outcome], *, keeps_root_out: bool) -> str:
+    """Why all containers run as another user, which the job does not name; empty if that is not certain."""
+    for role, side in sides.items():
+        rejected = role in of_scc and of_scc[role].rejections  # the user is unknown
+        if not (side.other_than_root or rejected) or not (side.user is None or side.scc):
+            return ""
+    chosen = (f"{side.scc} runs the pods as user {side.user}" for side in sides.values() if side.scc)
+    return next(chosen, "this namespace starts nothing as root" if keeps_root_out else "")
 
 
 def _keeps_root_out(ctx: Context) -> bool:
@@ -200,24 +201,23 @@ def _wants_root(container: Container) -> bool:
     )
 
 
-def _started_as_root(job: MPIJob, launcher: _Side, mount_path: str) -> Iterator[Violation]:
-    container, text = launcher.container, sshd.text(launcher.container)
+def _started_as_root(job: MPIJob, launcher: _Side, *, of_root: bool) -> Iterator[Violation]:
     calls = [call for call in job.mpirun_calls if call.program != "horovodrun" and call.options is not None]
-    if not calls or launcher.other_than_root:
+    dialects = [mpirun.dialect(call.program, job.spec.mpi_implementation) for call in calls]
+    if not calls:
         return
-    open_mpi = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
-    values = {variable.name: variable.value for variable in container.env or ()}
-    of_root = normpath(mount_path) == OF_ROOT or not mount_path.startswith("/")  # the latter is rejected
+    container, text = launcher.container, sshd.text(launcher.container)
 
     def own_key() -> bool:
-        return any(_OWN_KEY.search(part or "") for part in (text, *values.values()))
+        values = {variable.name: variable.value or "" for variable in container.env or ()}
+        return any(map(_OWN_KEY.search, (text, *values.values())))
 
     if user := _another_user(text):
         if of_root and user[1] and not own_key():
             who = user[1][:20]
             fault, fix = f"{who} runs mpirun, and the key is for root", f"Set it to .ssh in the home of {who}."
             yield Violation(FIELD, fault, fix=fix, advisory=True)
-    elif not open_mpi:
+    elif dialects.count(OPEN_MPI) < len(dialects):
         return
     elif "allow-run-as-root" in text:
         if launcher.user is None and not of_root and not own_key():
@@ -226,8 +226,8 @@ def _started_as_root(job: MPIJob, launcher: _Side, mount_path: str) -> Iterator[
     elif not container.env_from and "ALLOW_RUN_AS_ROOT" not in text:
         image = container.image or ""
         is_root = _UPSTREAM.fullmatch(image) or (launcher.user == 0 and "horovod" not in image)
-        given = any(name in values for name in ALLOWED)
-        wrong = [name for name in ALLOWED if values.get(name, "") not in {"1", None}] if given or is_root else ()
+        given = {variable.name: variable.value for variable in container.env or () if variable.name in ALLOWED}
+        wrong = [name for name in ALLOWED if given.get(name, "") not in {"1", None}] if given or is_root else ()
         if wrong:
             fix = f'Set {" and ".join(wrong)} to "1".' if given else "Add --allow-run-as-root."
             yield Violation(replica_path(LAUNCHER), "mpirun does not start as root", fix=fix, advisory=True)
@@ -276,42 +276,44 @@ def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
 def _same_user(launcher: _Side, worker: _Side) -> Iterator[Violation]:
     if worker.user and launcher.user is not None and worker.user != launcher.user:
         yield Violation(
-            worker.user_field,
+            f"{worker.pod}.{'containers[0].' if worker.of_container else ''}securityContext.runAsUser",
             f"sshd of user {worker.user} accepts only that user, the launcher is {launcher.user or 'root'}",
             fix="Run both as the same user.",
             advisory=True,
         )
 
 
-def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Violation]:
+def _server(worker: _Side, ctx: Context, *, root_may_run: bool) -> Iterator[Violation]:
     argv = worker.container.argv
     if worker.other_than_root and (not argv or (argv[0].endswith("/sshd") and "-f" not in argv)):
         yield Violation(
-            f"{worker.path}.command",
+            f"{worker.pod}.containers[0].command",
             "names no configuration, so sshd reads root's" if argv else "is missing, so the sshd of root starts",
             fix="Start sshd with a configuration of the user: [/usr/sbin/sshd, -De, -f, /home/mpiuser/.sshd_config].",
             advisory=True,
         )
-    field = f"{worker.path}.securityContext.capabilities"
-    not_added = not {NOT_OF_CRI_O, "ALL"} & worker.added
-    missing = _missing(worker, (AS_OTHERS,) if worker.other_than_root else AS_ROOT)
+    capabilities = worker.capabilities or Capabilities()
+    added, dropped = _names(capabilities.add), _names(capabilities.drop)
+    needed = (AS_OTHERS,) if worker.other_than_root else AS_ROOT
+    # By default the runtime grants all capabilities that are needed.
+    missing = [name for name in needed if {name, "ALL"} & dropped and not {name, "ALL"} & added] if dropped else ()
     if missing and worker.other_than_root:
         fault = f"has no {AS_OTHERS}, without which upstream's sshd cannot start"
-        fix, path = f"Add {AS_OTHERS} to capabilities.add: restricted allows it.", f"{field}.add"
-        yield Violation(path, fault, fix, advisory=True)
+        fix = f"Add {AS_OTHERS} to capabilities.add: restricted allows it."
+        yield Violation(f"{worker.pod}.{CAPABILITIES}.add", fault, fix, advisory=True)
     elif missing and root_may_run:
         fault = f"drops what sshd of root needs: {', '.join(missing)}"
         fix = f"Add {', '.join(missing)} to capabilities.add, or run sshd as another user."
-        yield Violation(f"{field}.drop", fault, fix=fix, advisory=worker.user is None)
-    elif on_cri_o and root_may_run and not worker.other_than_root and not worker.privileged and not_added:
+        yield Violation(f"{worker.pod}.{CAPABILITIES}.drop", fault, fix=fix, advisory=worker.user is None)
+    elif root_may_run and not (worker.other_than_root or worker.privileged or {NOT_OF_CRI_O, "ALL"} & added):
+        nodes = all_nodes(ctx.view)
+        if nodes is UNKNOWN or not nodes.on_cri_o:
+            return
         fault = f"has no {NOT_OF_CRI_O}: sshd needs it as root, CRI-O does not give it"
-        yield Violation(f"{field}.add", fault, fix="Add it, or run sshd as another user.", advisory=True)
+        fix = "Add it, or run sshd as another user."
+        yield Violation(f"{worker.pod}.{CAPABILITIES}.add", fault, fix, advisory=True)
 
 
-def _missing(side: _Side, needed: tuple[str, ...]) -> list[str]:
-    """The needed capabilities that are dropped. By default the runtime grants them."""
-    return [name for name in needed if {name, "ALL"} & side.dropped and not {name, "ALL"} & side.added]
-
-
-def _name(capability: str) -> str:
-    return capability.upper().removeprefix("CAP_")
+def _names(capabilities: Sequence[str] | None) -> set[str]:
+    """The names without the prefix CAP_."""
+    return {name.upper().removeprefix("CAP_") for name in capabilities or ()}

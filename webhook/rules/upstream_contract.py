@@ -20,7 +20,7 @@ as `OMPI_MCA_plm_rsh_args`, which the operator overwrites.
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from posixpath import normpath
 
@@ -66,7 +66,7 @@ RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth
 # Files of the operator, over which a volume can be mounted.
 FILES = frozenset(("id_rsa", "id_rsa.pub", "authorized_keys", "hostfile", "discover_hosts.sh"))
 # A path that `normpath` does not change.
-_PLAIN = re.compile(r"(?:/[^/.][^/]*+)++")
+_PLAIN = re.compile(r"(?:/\.?[^/.][^/]*+)++")
 RESERVED_LABELS = [f"training.kubeflow.org/{key}" for key in ("operator-name", "job-name", "job-role", "replica-index")]
 
 
@@ -80,7 +80,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield from _replica_keys(job)
     for role, path, spec in job.replicas:
         yield from _replica(role, path, spec, job, ctx)
-        yield from _reserved(spec.template, path, role, job.spec.ssh_auth_mount_path, spec.restart_policy)
+        if spec.template.spec is not None:
+            yield from _reserved(spec.template.spec, f"{path}.template.spec", role, job.spec.ssh_auth_mount_path)
+        yield from _overwritten(spec.template, path, spec.restart_policy)
         yield from _quantities(f"{path}.template", ctx.once(quantities, spec.template))
         yield from _first_container(spec.template.containers, f"{path}.template.spec.containers", role, job)
     yield from _spec(job, ctx)
@@ -165,7 +167,7 @@ def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
 def _run_policy(job: MPIJob) -> Iterator[Violation]:
     policy = job.run_policy
     if policy.scheduling_policy is not None and policy.scheduling_policy.min_resources:
-        least = (".schedulingPolicy.minResources",), policy.scheduling_policy.min_resources
+        least = ".schedulingPolicy.minResources", policy.scheduling_policy.min_resources
         yield from _quantities("spec.runPolicy", [least])
     if policy.clean_pod_policy not in CLEAN_POD_POLICIES:
         yield _not_one_of("spec.runPolicy.cleanPodPolicy", policy.clean_pod_policy, CLEAN_POD_POLICIES)
@@ -182,26 +184,24 @@ def _run_policy(job: MPIJob) -> Iterator[Violation]:
         yield unsupported if unsupported.fix.startswith("Write") else replace(unsupported, fix="Remove it.")
 
 
-def _reserved(
-    template: PodTemplate, path: str, role: str, mount_path: str | None, restart_policy: str | None
-) -> Iterator[Violation]:
-    """Conflicts with the volumes, mounts and fields that the operator adds."""
-    pod = template.spec or PodSpec()
-    pod_path = f"{path}.template.spec"
+def _reserved(pod: PodSpec, path: str, role: str, mount_path: str | None) -> Iterator[Violation]:
+    """Conflicts with the volumes and mounts that the operator adds."""
     for index, volume in enumerate(pod.volumes or ()):
         if volume.name in RESERVED_VOLUMES[role]:
             fault = f'"{volume.name}" is reserved for the operator'
             fix = f"Write {volume.name}-2 here and in volumeMounts."
-            yield Violation(f"{pod_path}.volumes[{index}].name", fault, fix)
-    of_operator = [mount_path or "", *([CONFIG_FOLDER] if role == LAUNCHER else ())]
-    folders = {_folder(folder) for folder in of_operator if folder}
-    mounts = (pod.containers[0].volume_mounts if pod.containers else None) or ()
+            yield Violation(f"{path}.volumes[{index}].name", fault, fix)
+    mounts = pod.containers[0].volume_mounts if pod.containers else None
+    if not mounts:
+        return
+    of_operator = (mount_path, CONFIG_FOLDER) if role == LAUNCHER else (mount_path,)
+    folders = [_folder(folder) for folder in of_operator if folder]
     paths = "\n".join([mount.mount_path for mount in mounts])
     # Every spelling of a folder's path contains the folder's name.
-    suspect = paths and any(folder.rpartition("/")[2] in paths for folder in folders)
+    suspect = [folder for folder in folders if folder.rpartition("/")[2] in paths]
     elsewhere = "Mount it elsewhere, such as at /data."
     for index, mount in enumerate(mounts if suspect else ()):
-        where = f"{pod_path}.containers[0].volumeMounts[{index}].mountPath"
+        where = f"{path}.containers[0].volumeMounts[{index}].mountPath"
         same = mount.mount_path in of_operator
         folder = _folder(mount.mount_path)
         parent = next((reserved for reserved in folders if folder.startswith(f"{reserved}/")), None)
@@ -216,16 +216,19 @@ def _reserved(
             of_keys = "Remove this mount and its volume: the operator makes the keys."
             fix = elsewhere if folder == CONFIG_FOLDER else of_keys
             yield Violation(where, fault, fix, advisory=not same)
-    labels = template.labels
-    overwritten = [f"{path}.template.metadata.labels[{key}]" for key in RESERVED_LABELS if key in labels]
-    overwritten += [f"{pod_path}.hostname"] if pod.hostname else []
-    overwritten += [f"{pod_path}.subdomain"] if pod.subdomain else []
+
+
+def _overwritten(template: PodTemplate, path: str, restart_policy: str | None) -> Iterator[Violation]:
+    pod, labels = template.spec or PodSpec(), template.labels
+    overwritten = [f"metadata.labels[{key}]" for key in RESERVED_LABELS if key in labels]
+    overwritten += ["spec.hostname"] if pod.hostname else []
+    overwritten += ["spec.subdomain"] if pod.subdomain else []
     for field in overwritten:
-        yield Violation(field, "the operator overwrites it", "Remove it.", advisory=True)
+        yield Violation(f"{path}.template.{field}", "the operator overwrites it", "Remove it.", advisory=True)
     applied = restart_policy or "Never"
     if pod.restart_policy not in {None, "", applied}:
-        fault = f"the operator overwrites it with {applied}"
-        yield Violation(f"{pod_path}.restartPolicy", fault, f"Remove it, or set {path}.restartPolicy.", advisory=True)
+        where, fix = f"{path}.template.spec.restartPolicy", f"Remove it, or set {path}.restartPolicy."
+        yield Violation(where, f"the operator overwrites it with {applied}", fix, advisory=True)
 
 
 def _first_container(containers: Sequence[Container], path: str, role: str, job: MPIJob) -> Iterator[Violation]:
@@ -279,7 +282,11 @@ def quantities(template: PodTemplate, _: Context) -> list[Written]:
 
 
 def _quantities(start: str, written: Sequence[Written]) -> Iterator[Violation]:
+    valid: Mapping[str, object] = {}
     for where, amounts in written:
+        if amounts == valid or quantity.are_valid(amounts.values()):  # most limits are equal to the requests
+            valid = amounts
+            continue
         for name, value in amounts.items():
             try:
                 amount = quantity.parse(value)

@@ -41,7 +41,6 @@ def warning(path: str, message: str, fix: str = "Mend it.", rule: str = "some-ru
             "x" * 30,
             f"{ROLE}...[0].securityContext.runAsUser: {'x' * 30}. Mend it. [some-rule]",
         ),
-        (f"{CONTEXT}.runAsUser", "x" * 48, f"{ROLE}...runAsUser: {'x' * 48}. Mend it. [some-rule]"),
         (f"{CONTEXT}.runAsUser", "x" * 60, f"{ROLE}...runAsUser: {'x' * 60} [some-rule]"),
         (CONTEXT, "x" * 60 + "y" * 30, f"{ROLE}: {'x' * 44}...{'y' * 29} [some-rule]"),
         (
@@ -50,7 +49,6 @@ def warning(path: str, message: str, fix: str = "Mend it.", rule: str = "some-ru
             "spec.mpiReplicaSpecs[Worker]: resource rdma/rdma_shared_device_a of the job..."
             "n is rdma/hca_shared_devices_a [some-rule]",
         ),
-        (f"metadata.annotations[a.b/{'c' * 70}]", "bad", f"metadata.annotations[a.b/{'c' * 70}]: bad [some-rule]"),
     ],
 )
 def test_long_warning_is_shortened(path: str, message: str, expected: str) -> None:
@@ -127,7 +125,6 @@ FULL = " (kubectl get mpijob NAME -o yaml; mpijob-webhook explain NAME)"
     [
         ({"istio": ""}, f"injected: istio{FULL}"),
         ({"istio": "", "job-timeout": "24h", "a": "b"}, f"injected: job-timeout 24h, a b, istio{FULL}"),
-        ({"x" * 40: "", "y": ""}, f"injected: {'x' * 40}, y{FULL}"),
         ({"x" * 60: "", "y": ""}, f"injected: {'x' * 60}, y (mpijob-webhook explain NAME)"),
         ({"x" * 60: "", "job-timeout": "24h", "y": "z" * 20}, f"injected: job-timeout 24h, y {'z' * 20}, {'x' * 60}"),
         ({"x" * 60: "", "job-timeout": "24h", "y": "z" * 40}, f"injected: job-timeout 24h, y, {'x' * 60}"),

@@ -16,15 +16,12 @@ def expression(key: object, operator: object, *values: object) -> dict[str, obje
         ({}, {"a": "1"}, True),
         ({"matchLabels": None, "matchExpressions": None}, {"a": "1"}, True),
         ({"matchLabels": {"a": "1"}}, {"a": "2"}, False),
-        ({"matchLabels": {"a": ""}}, {}, False),
         ({"matchLabels": {"a": "1", "b": "2"}}, {"a": "1"}, False),
         (expression("a", "In", "1", "2"), {"a": "2"}, True),
         (expression("a", "In", "1", "2"), {"a": "3"}, False),
-        (expression("a", "In", "1"), {}, False),
         (expression("a", "Exists"), {"a": ""}, True),
         (expression("a", "Exists"), {"b": "1"}, False),
         ({"matchLabels": {"a": "1"}} | expression("b", "Exists"), {"a": "1", "b": "2"}, True),
-        ({"matchExpressions": [{"key": "a", "operator": "Exists", "values": None}]}, {"a": "1"}, True),
     ],
 )
 def test_selector_matches_labels(selector: object, labels: dict[str, str], expected: bool) -> None:

@@ -16,10 +16,7 @@ ALL = [LABEL_35, LABEL_23, SUBDOMAIN, KEY, VALUE]
     ("problem", "texts"),
     [
         (LABEL_35, ["a", "train", "a-1", "a--b", "a" * 63]),
-        (LABEL_23, ["a", "1", "1-a", "0" * 63]),
-        (SUBDOMAIN, ["a", "1", "a.b", "a-b.c-d.1", "a" * 253, ".".join(["a"] * 127)]),
         (KEY, ["a", "A", "a_b.c-D", "1", "x" * 63, "example.com/x", "a/B", f"{'a' * 253}/{'x' * 63}"]),
-        (VALUE, ["", "a", "A_b.c-1", "x" * 63]),
     ],
 )
 def test_valid_names_have_no_problem(problem, texts) -> None:
@@ -121,9 +118,6 @@ def test_generated_name_of_maximum_length_is_a_valid_label() -> None:
         ("data", [], None),
         ("", ["data"], None),
         ("gpu", ["gpu-nodes-of-the-team"], "gpu-nodes-of-the-team"),
-        ("d", ["shared-memory"], None),
-        ("a", ["apiVersion"], None),
-        ("db", ["dbs"], "dbs"),
     ],
 )
 def test_similar_name_is_found(name: str, names: list[str], expected: str | None) -> None:

@@ -42,7 +42,6 @@ def shown(amounts: pod_resources.Amounts) -> dict[str, str]:
         ),
         # Init containers run one after the other, before the containers.
         ({"containers": [container({"cpu": 1})], "initContainers": [container({"cpu": 3})] * 2}, {"cpu": "3"}, {}),
-        ({"containers": [container({"cpu": 4})], "initContainers": [container({"cpu": 3})] * 2}, {"cpu": "4"}, {}),
         # Sidecars keep running: alongside the containers, and alongside later init containers.
         ({"containers": [container({"cpu": 4})], "initContainers": [sidecar({"cpu": 1})]}, {"cpu": "5"}, {}),
         (

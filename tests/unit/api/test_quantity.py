@@ -33,23 +33,14 @@ FACTORS = {
     ("text", "value"),
     [
         ("0", 0),
-        ("007", 7),
         ("3Ei", 3 * 2**60),
-        ("5n", Fraction(5, 10**9)),
         ("1E-3", Fraction(1, 1000)),
-        ("1.3E+6", 1_300_000),
-        ("1e0000000003", 1000),
         # beyond nano: rounded away from zero
-        ("3.001n", Fraction(4, 10**9)),
         ("0.00000012345", Fraction(124, 10**9)),
         # binary units saturate at the largest int64, decimal ones do not
         ("9Ei", CAP),
-        ("9223372036854775807Ki", CAP),
         # fractions of binary units
-        ("0.025Ti", Fraction(2748779069440, 100)),
         # unusual but valid
-        (".001", Fraction(1, 1000)),
-        ("1.G", 10**9),
     ],
 )
 def test_quantity_has_the_value_that_kubernetes_reads(text: str, value: Fraction | int) -> None:
@@ -60,11 +51,7 @@ def test_quantity_has_the_value_that_kubernetes_reads(text: str, value: Fraction
     ("value", "nano"),
     [
         (0, 0),
-        (4, 4 * NANO),
-        (-1, -NANO),
         (0.5, NANO // 2),
-        (0.1, NANO // 10),
-        (1e3, 1000 * NANO),
         (1e22, 10**22 * NANO),
     ],
 )
@@ -100,15 +87,10 @@ def test_invalid_quantity_is_rejected_with_an_example(value: object) -> None:
     [
         ("", "empty text is not a quantity. Write 16Gi, or what is needed."),
         ("1K", '"1K" is not a quantity. Write 1Ki or 1k.'),
-        ("4GB", '"4GB" is not a quantity. Write 4Gi or 4G.'),
         ("1500mi", '"1500mi" is not a quantity. Write 1500Mi.'),
         ("250 m", '"250 m" is not a quantity. Write 250m.'),
-        ("4gib", "Write 4Gi."),
-        ("4 Gi", "Write 4Gi."),
-        ("512M i", "Write 512Mi."),
         ("1,5", 'Write "1.5".'),
         ("One", 'Write "1".'),
-        ("\uff15", r'"\uff15" is not a quantity. Write 16Gi'),
         ("1e1000", '"1e1000" has an exponent beyond 99'),
         ("7" * 65, "text of 65 characters is too long"),
         (10**64, "the number is too large"),
@@ -129,15 +111,10 @@ def test_message_suggests_a_valid_quantity(value: object, message: str) -> None:
         ("2gb", "cpu", 'Write "2".'),
         ("1500mi", "cpu", "Write 1500m."),
         ("500 mCPU", "cpu", "Write 500m."),
-        ("1,5", "cpu", 'Write "1.5".'),
-        ("8 cores", "cpu", 'Write "8".'),
         ("all", "cpu", "Write 4, or what is needed."),
         ("2gb", "nvidia.com/gpu", "Write 2."),
         ("A100:4", "nvidia.com/gpu", "Write 4."),
-        ("1,5", "nvidia.com/gpu", "Write 2."),
-        ("2x", "amd.com/gpu", "Write 2."),
         ("a100", "nvidia.com/gpu", "Write 1, or what is needed."),
-        ("big", "memory", "Write 16Gi, or what is needed."),
     ],
 )
 def test_fix_depends_on_the_resource(text: str, resource: str, fix: str) -> None:
@@ -208,17 +185,11 @@ def test_whole_units_are_rounded_away_from_zero(text: str, units: int, is_whole:
     ("text", "shown"),
     [
         ("0", "0"),
-        ("1024", "1024"),
         ("1.5", "1500m"),
-        ("0.1", "100m"),
         ("-0.5", "-500m"),
         ("7n", "7n"),
         ("1000000", "1M"),
         ("4096Mi", "4Gi"),
-        ("1.5Gi", "1536Mi"),
-        ("1000Ki", "1024k"),
-        ("9875Ki", "9875Ki"),
-        ("1000000.5", "1000000500m"),
     ],
 )
 def test_format_is_the_shortest_exact_text(text: str, shown: str) -> None:

@@ -1,6 +1,5 @@
 """A certificate with one changed byte is used, repaired or rejected. It causes no unexpected exception."""
 
-import asyncio
 from base64 import encodebytes
 
 import pytest
@@ -39,13 +38,9 @@ BITS = st.integers(1, 255)
 @given(slot=st.sampled_from(["ca", "next-ca", "old-ca"]), place=PLACES, by=BITS)
 @example(slot="ca", place=CURVE + 7, by=1)
 @example(slot="ca", place=SUBJECT - 2, by=1)
-def test_damaged_byte_in_the_secret_is_repaired(slot: str, place: int, by: int) -> None:
-    asyncio.run(check_secret_is_repaired(slot, damaged(CA_DER, place, by)))
-
-
-async def check_secret_is_repaired(slot: str, certificate: bytes) -> None:
+async def test_damaged_byte_in_the_secret_is_repaired(slot: str, place: int, by: int) -> None:
     cluster, clock = Cluster(), Clock()
-    cluster.set_data({f"{slot}.crt": certificate, f"{slot}.key": CA.key_pem})
+    cluster.set_data({f"{slot}.crt": damaged(CA_DER, place, by), f"{slot}.key": CA.key_pem})
     instance = replica(cluster, clock)
     for _ in range(3):
         await instance.reconcile()
@@ -57,14 +52,10 @@ async def check_secret_is_repaired(slot: str, certificate: bytes) -> None:
 @PROPERTY
 @given(place=PLACES, by=BITS, emptied=st.booleans())
 @example(place=SUBJECT - 2, by=1, emptied=True)
-def test_damaged_byte_in_a_bundle_is_repaired(place: int, by: int, emptied: bool) -> None:
+async def test_damaged_byte_in_a_bundle_is_repaired(place: int, by: int, emptied: bool) -> None:
     """If the Secret is empty as well, the old CAs are read from the caBundles."""
-    asyncio.run(check_bundle_is_repaired(damaged(CA_DER, place, by), emptied=emptied))
-
-
-async def check_bundle_is_repaired(bundle: bytes, *, emptied: bool) -> None:
     cluster, clock, instance, _ = await ready()
-    cluster.overwrite("mutating", bundle)
+    cluster.overwrite("mutating", damaged(CA_DER, place, by))
     if emptied:
         cluster.set_data({})
     await instance.reconcile()

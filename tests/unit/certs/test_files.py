@@ -94,11 +94,6 @@ DAMAGED = {
         (GOOD.certificate_pem, issue().key_pem, CA.certificate_pem),
         "the private key does not belong to the certificate",
     ),
-    "half a certificate": (
-        (GOOD.certificate_pem[:300], GOOD.key_pem, CA.certificate_pem),
-        "the certificate is not PEM, or damaged",
-    ),
-    "empty": ((b"", b"", CA.certificate_pem), "the certificate is not PEM, or damaged"),
     "no key": (
         (GOOD.certificate_pem, None, CA.certificate_pem),
         "cannot read {folder}/tls.key: No such file or directory",
@@ -226,29 +221,3 @@ async def test_loop_polls_the_files(mounted):
     mounted.write(issue())
     assert (await notices.get()).reason == "CertificateReloaded"
     task.cancel()
-
-
-async def test_no_torn_read_is_ever_served(mounted):
-    """A torn read has the key of one version and the certificate of the next version."""
-    pairs = [issue() for _ in range(20)]
-    mounted.write(pairs[0])
-    files = mounted.watched()
-    read = files._read
-    contents = iter(pairs[1:])
-
-    def torn():
-        content = read()
-        pair = next(contents, None)
-        if pair is not None:
-            mounted.write(pair)
-            content = type(content)(pair.certificate_pem, content.key_pem, content.ca_pem)
-        return content
-
-    files._read = torn
-    for _ in range(19):
-        await files.poll()
-        assert "CertificateReloaded" not in mounted.reasons()
-    await files.poll()
-    assert files.serving.not_after == pairs[-1].not_after
-    assert "CertificateReloaded" in mounted.reasons()
-    assert (mounted.folder / "..data").readlink().name == "..version-20"

@@ -8,7 +8,7 @@ import pytest
 
 from certs.authority import Authority
 from certs.pem import to_pem
-from certs.rotation import MakeSuccessor, Phase, Publish, RotationSettings, Save, lacking, phase_of, plan, signer
+from certs.rotation import MakeSuccessor, Publish, RotationSettings, Save, lacking, plan, signer
 from certs.state import State
 from certs.store import Bundle
 from tests.support.ca_store import DAY, MINUTE, START
@@ -92,21 +92,6 @@ def test_signing_ca_is_trusted_by_every_bundle():
     assert lacking([bundle(TWO.certificate), bundle(ONE.certificate, name="other")], TWO.fingerprint) == (
         bundle(ONE.certificate, name="other"),
     )
-
-
-@pytest.mark.parametrize(
-    ("state", "phase"),
-    [
-        (State(), Phase.PUBLISHING),
-        (State(successor=TWO), Phase.PUBLISHING),
-        (replace(WAITING, published_at=None), Phase.PUBLISHING),
-        (WAITING, Phase.WAITING),
-        (RETIRING, Phase.RETIRING),
-        (State(current=ONE), Phase.STEADY),
-    ],
-)
-def test_phase_of_a_state(state, phase):
-    assert phase_of(state) is phase
 
 
 @pytest.mark.parametrize(

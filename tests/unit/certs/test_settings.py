@@ -13,7 +13,6 @@ DAY = timedelta(days=1)
         ({"leaf_lifetime": 31 * DAY}, "leaf_lifetime must be at most 30 days"),
         ({"leaf_lifetime": timedelta(0)}, "leaf_lifetime must be more than 0"),
         ({"ca_lifetime": -DAY}, "ca_lifetime must be more than 0"),
-        ({"interval": timedelta(0)}, "interval must be more than 0"),
         ({"grace": -DAY}, "grace must not be negative"),
         ({"backdate": -DAY}, "backdate must not be negative"),
         ({"ca_lifetime": 42 * DAY}, "ca_lifetime must be at least three times leaf_lifetime and grace together"),

@@ -60,7 +60,6 @@ NO_KEY = PAIR + "the private key is not PEM, or damaged"
 
 DAMAGED = {
     "half a certificate": ({"ca.crt": ONE.certificate_pem[:200]}, NO_CERTIFICATE, 0),
-    "no certificate": ({"ca.crt": b""}, NO_CERTIFICATE, 0),
     "half a key": ({"ca.key": ONE.key_pem[:60]}, NO_KEY, 1),
     "key of another CA": ({"ca.key": TWO.key_pem}, PAIR + "the private key does not belong to the certificate", 1),
     "leaf as CA": (leaf(), PAIR + "the certificate is not a CA certificate", 1),

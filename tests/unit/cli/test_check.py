@@ -631,13 +631,11 @@ class TestIgnoreOthers:
         [
             ("kind: MPIJob", "kind: mpijob", 'kind: "mpijob" is not supported', "Write MPIJob."),
             ("kind: MPIJob", "kind: MPI-Job", 'kind: "MPI-Job" is not supported', "Write MPIJob."),
-            ("kind: MPIJob", "kind: MPIJbo", 'kind: "MPIJbo" is not supported', "Write MPIJob."),
             ("kind: MPIJob", "kind: PyTorchJob", 'kind: "PyTorchJob" is not supported', "Write MPIJob."),
             ("kind: MPIJob", "Kind: MPIJob", "Kind: is not a field of an MPIJob", "Rename it to kind."),
             ("kind: MPIJob", "Kind: mpijob", "Kind: is not a field of an MPIJob", "Write kind: MPIJob."),
             ("kind: MPIJob\n", "", "kind: is missing", "Write MPIJob."),
             ("apiVersion", "apiversion", "apiversion: is not a field of an MPIJob", "Rename it to apiVersion."),
-            ("apiVersion", "apiVersions", "apiVersions: is not a field of an MPIJob", "Rename it to apiVersion."),
             (
                 "apiVersion: kubeflow.org/v2beta1",
                 "api_version: v1",

@@ -33,8 +33,8 @@ def test_default_namespace_is_from_the_context_of_the_kubeconfig(check: Check, t
         assert result.stdout.startswith("a.yaml: team-z/train: ")
         namespaces = {path.split("/namespaces/")[1][:6] for _, path in api.calls if "/namespaces/team-" in path}
         assert namespaces == {"team-z"}
-        given = check("a.yaml", "--kubeconfig", config, "--namespace", "team-a", a_yaml=job)
-        assert given.stdout.startswith("a.yaml: team-a/train: ")
+        result = check("a.yaml", "--kubeconfig", config, "--namespace", "team-a", a_yaml=job)
+        assert result.stdout.startswith("a.yaml: team-a/train: ")
 
 
 def test_missing_namespace_is_a_warning(check: Check) -> None:

@@ -23,7 +23,6 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        (["mpijob-webhook", "comp"], ["completion"]),
         (["mpijob-webhook", "completion", ""], ["bash", "zsh", "fish"]),
         (["mpijob-webhook", "policy", "val"], ["validate"]),
         (["mpijob-webhook", "check", "--fail-on", "w"], ["warn"]),
@@ -67,9 +66,7 @@ def test_kubectl_completes_commands_and_options() -> None:
     [
         ("-n a check x.yaml", "check -n a x.yaml"),
         ("--context=c --as u why x", "why --context=c --as u x"),
-        ("--kubeconfig k policy audit -o json", "policy audit --kubeconfig k -o json"),
         ("check -n a x.yaml", "check -n a x.yaml"),
-        ("policy -n a", "policy -n a"),
         ("-n a chekc", "chekc -n a"),
         ("-n a --help", "--help -n a"),
         ("-n", "-n"),

@@ -109,7 +109,6 @@ def test_valid_job_has_no_faults(changes: Json) -> None:
         ("metadata.queue: a", "Move it to metadata.labels[kueue.x-k8s.io/queue-name]."),
         ("first.volumes: [{name: a, mountPath: /a}]", "Rename it to volumeMounts."),
         ("first.securityContext.fsGroup: 1", "Move it to pod.securityContext.fsGroup."),
-        ("first.entrypoint: [a]", "Rename it to command."),
         ("first.environment: [{name: A}]", "Rename it to env."),
         ("pod.containers:", "pod.container: [{name: a, image: a:1}]", "Rename it to containers."),
     ],
@@ -363,10 +362,6 @@ def test_packaged_schema_is_from_mpi_operator_0_8_0() -> None:
         ("first.env: [A=b=c]", 'first.env[0]: Write {"name": "A", "value": "b=c"}.'),
         ("first.env: [{A: 1}]", 'first.env[0]: Write {"name": "A", "value": "1"}.'),
         ("pod.imagePullSecrets: s", 'pod.imagePullSecrets: Write [{"name": "s"}].'),
-        (
-            "pod.volumes: [{name: d, persistentVolumeClaim: data}]",
-            'pod.volumes[0].persistentVolumeClaim: Write {"claimName": "data"}.',
-        ),
         ("pod.volumes: {d: {emptyDir: {}}}", 'pod.volumes: Write [{"name": "d", "emptyDir": {}}].'),
         (
             "first.securityContext: {capabilities: [IPC_LOCK]}",

@@ -17,13 +17,13 @@ REQUEST = AdmissionRequest(uid="1", operation="CREATE", namespace="team-a", user
 
 
 class Api:
-    def __init__(self, status: Any) -> None:
-        self.status = status
+    def __init__(self, status: Any, path: str = PATH, kind: str = "SubjectAccessReview") -> None:
+        self.status, self.path, self.kind = status, path, kind
         self.specs: list[dict[str, Any]] = []
 
     async def request(self, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        assert (method, path) == ("POST", PATH)
-        assert (body["apiVersion"], body["kind"]) == ("authorization.k8s.io/v1", "SubjectAccessReview")
+        assert (method, path) == ("POST", self.path)
+        assert (body["apiVersion"], body["kind"]) == ("authorization.k8s.io/v1", self.kind)
         self.specs.append(body["spec"])
         return {"status": self.status}
 
@@ -84,14 +84,9 @@ async def test_failed_query_raises() -> None:
 
 
 async def test_own_right_is_queried_by_a_self_subject_access_review() -> None:
-    class Own(Api):
-        async def request(self, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
-            assert (path, body["kind"]) == (SELF_PATH, "SelfSubjectAccessReview")
-            return {"status": {"allowed": body["spec"]["resourceAttributes"]["verb"] == "get"}}
-
-    api: Any = Own(None)
+    api: Any = Api({"allowed": True}, SELF_PATH, "SelfSubjectAccessReview")
     assert await has_right(api, RIGHT)
-    assert not await has_right(api, Right("list", "", "configmaps"))
+    assert [spec["resourceAttributes"]["verb"] for spec in api.specs] == ["get"]
 
 
 def test_text_of_a_right() -> None:

@@ -148,17 +148,6 @@ async def items(fetch: Fetch, **query: str) -> list[str]:
     return [item async for page in pages(fetch, PATH, limit=2, **query) for item in page.items or ()]
 
 
-async def test_page_is_requested_with_the_token_of_the_previous_page() -> None:
-    fetch = Fetch((["a", "b"], "t/1="), (["c"], "t/2="), ([], ""))
-    assert await items(fetch, labelSelector="a=b", fieldSelector="") == ["a", "b", "c"]
-    query = {"limit": "2", "labelSelector": "a=b"}
-    assert fetch.queries == [
-        (PATH, query),
-        (PATH, query | {"continue": "t/1="}),
-        (PATH, query | {"continue": "t/2="}),
-    ]
-
-
 async def test_page_is_returned_before_the_next_page_is_requested() -> None:
     fetch = Fetch((["a"], "t"), (["b"], ""))
     first = await anext(pages(fetch, PATH, limit=1))

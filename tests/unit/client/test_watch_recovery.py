@@ -28,13 +28,6 @@ async def test_pauses_double_up_to_30_seconds_and_are_short_again_after_a_steady
     assert world.time.sleeps[:11] == [1, 2, 4, 8, 16, 30, 30, 1, 2, 4, 8]
 
 
-async def test_pause_is_at_least_half_of_the_delay(world: World) -> None:
-    world.uniform = lambda low, _: low
-    world.api.lists = [refused(500)]
-    await world.spend(world.watch(), 60)
-    assert world.time.sleeps == [0.5, 1, 2, 4, 8, 15, 15, 15]
-
-
 EXPIRED = pytest.mark.parametrize(
     "gone", [refused(410, "too old"), stream(error(410, "too old"))], ids=["410 as HTTP status", "410 in an event"]
 )

@@ -56,7 +56,6 @@ class TestOwned:
         ("train-worker-12", {"app": "x"}, False, True),
         ("train-worker-12", None, False, True),
         ("worker-1", {}, False, False),
-        ("-worker-1", {}, False, False),
         ("train-worker-1-x", {}, False, False),
     ],
 )
@@ -91,7 +90,6 @@ FIELDS = [
         ({}, {"managedFields": FIELDS}, ("a", "b.yaml", "c")),
         ({}, {"managedFields": [{"manager": "kubectl", "fieldsV1": {"f:metadata": {}}}]}, ()),
         ({}, {}, None),
-        ({}, {"managedFields": []}, None),
         ({"data": {"a": "secret"}}, {"managedFields": FIELDS}, ("a",)),
         ({"binaryData": {"a": "secret"}}, {}, ("a",)),
         ({"data": {}}, {}, ()),

@@ -149,7 +149,6 @@ def test_job_with_a_different_manager_has_no_pods(manager: str) -> None:
 REJECTED = [
     {"metadata.name": "9-lives"},
     {"metadata.name": "x" * 54, "Worker.replicas": 11},
-    {"Worker.replicas": 0},
     {"Worker.replicas": REMOVE},
     {"Worker.restartPolicy": "ExitCode"},
     {"Worker.template.spec.containers": []},
@@ -159,7 +158,6 @@ REJECTED = [
     {"spec.mpiImplementation": "openmpi"},
     {"spec.runPolicy.cleanPodPolicy": "Always"},
     {"spec.runPolicy.ttlSecondsAfterFinished": -1},
-    {"spec.runPolicy.activeDeadlineSeconds": -1},
     {"spec.runPolicy.backoffLimit": -1},
 ]
 

@@ -145,7 +145,6 @@ class TestTerms:
             ({"weight": 1, "preference": {"matchExpressions": [7]}}, True),
             ({"weight": 1, "preference": {}}, True),
             ({"preference": 3}, True),
-            (4, True),
         ],
     )
     def test_preference_is_added_unless_the_user_has_one_for_the_label(self, own, added):
@@ -180,7 +179,6 @@ class TestNodes:
             (["team:NoSchedule", "dedicated:NoSchedule"], GPU, False),
             (["amd.com/gpu:NoSchedule"], GPU, False),
             (["nvidia.com/gpu:NoSchedule"], "amd.com/gpu", False),  # the nodes have another accelerator
-            (["nvidia.com/gpu:NoSchedule", "nvidia.com/gpu:NoExecute"], GPU, True),
         ],
     )
     def test_no_schedule_taint_for_the_accelerator_of_the_node_is_tolerated(self, taints, resource, tolerated):

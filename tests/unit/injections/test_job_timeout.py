@@ -47,8 +47,6 @@ def test_annotation_becomes_the_limit(text, seconds, values):
         ("0h", '"0h" is zero'),
         ("0.5s", '"0.5s" is not whole seconds'),
         ("99999d", '"99999d" is longer than 24855d'),
-        ("a very long while", '"a very lo..." is not a duration like 72h or 7d'),
-        ("\x1b[31m7d", '"?[31m7d" is not a duration like 72h or 7d'),
     ],
 )
 def test_invalid_annotation_is_reported_and_the_default_applies(text, fault):
@@ -79,8 +77,6 @@ def test_limit_of_the_user_stays(seconds, values):
     [
         ({}, {}, 604_800),
         ({"timeout": "72h"}, {}, 604_800),
-        ({"timeout": "soon"}, {}, 604_800),
-        ({"timeout": "8d"}, {}, 691_200),
         ({}, {"max": "12h"}, 43_200),
         ({"timeout": "72h"}, {"max": None}, None),
         ({"timeout": "72h"}, {"action": "warn"}, None),

@@ -65,7 +65,6 @@ def injected(submitted: dict[str, Any], view: ClusterView, **settings: Any) -> t
         (["cpu"], {"requests": {"cpu": "100m"}}),
         (["requests.memory"], {"requests": {"memory": "512Mi"}}),
         (["limits.memory"], {"limits": {"memory": "2Gi"}}),
-        (["limits.cpu"], {"limits": {"cpu": "1"}}),
     ],
 )
 def test_resources_that_a_quota_requires_are_set(names: list[str], resources: dict[str, dict[str, str]]) -> None:
@@ -198,7 +197,6 @@ def in_topology(amounts: dict[str, Any], extra: str = "") -> Snapshot:
         (in_topology({"cpu": 8, "memory": "1Ti", GPU: 8}), "requests.cpu 100m, requests.memory 512Mi"),
         (in_topology({"cpu": 8, GPU: 8}), "requests.cpu 100m"),
         (in_topology({GPU: 8}), NO_GPU),
-        (in_topology({"rdma/hca": 8, GPU: 8}), NO_GPU),
         (in_topology({"cpu": 8, GPU: 8}, "resources: {excludeResourcePrefixes: [cpu, memory]}\n"), NO_GPU),
         (in_topology({GPU: 8, "pods": 9}), ""),
         (in_topology({GPU: 8}, "featureGates: {TopologyAwareScheduling: false}\n"), ""),

@@ -160,19 +160,15 @@ def test_net_bind_service_is_not_added_if_the_setting_is_false():
     ("context", "expected"),
     [
         ({}, FILLED),
-        (None, FILLED),
-        ({"runAsUser": 1000}, {**FILLED, "runAsUser": 1000}),
         ({"runAsUser": 0}, {"runAsUser": 0}),  # the injection cannot make a root container valid
         ({"runAsNonRoot": False}, {**FILLED, "runAsNonRoot": False}),
         ({"allowPrivilegeEscalation": True}, {**FILLED, "allowPrivilegeEscalation": True}),
-        ({"allowPrivilegeEscalation": None}, FILLED),
         # The API server rejects `allowPrivilegeEscalation: false` in the next two contexts.
         ({"privileged": True}, {**MAY_ESCALATE, "privileged": True}),
         (
             {"capabilities": {"add": ["CAP_SYS_ADMIN"]}},
             {**MAY_ESCALATE, "capabilities": {"add": ["CAP_SYS_ADMIN"], **DROPPED}},
         ),
-        ({"capabilities": {"drop": ["NET_RAW"]}}, {**FILLED, "capabilities": {"drop": ["NET_RAW"]}}),
         ({"capabilities": {"add": ["IPC_LOCK"]}}, {**FILLED, "capabilities": {"add": ["IPC_LOCK"], "drop": ["ALL"]}}),
         ({"seccompProfile": {"type": "Unconfined"}}, {**FILLED, "seccompProfile": {"type": "Unconfined"}}),
     ],

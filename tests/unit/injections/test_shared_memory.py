@@ -135,7 +135,6 @@ def test_names_of_accelerators_come_from_the_setting_resources() -> None:
         ({"os": {"name": "windows"}}, True),
         ({"nodeSelector": {"kubernetes.io/os": "windows"}}, True),
         ({"os": {"name": "linux"}, "nodeSelector": {"kubernetes.io/os": "linux"}}, False),
-        ({"os": None, "nodeSelector": None}, False),
     ],
 )
 def test_only_pods_for_windows_stay_unchanged(fields: dict[str, Any], unchanged: bool) -> None:

@@ -155,11 +155,7 @@ def with_workers(count, **spec):
     [
         (with_workers(1), False),
         (with_workers(1, runLauncherAsWorker=True), True),
-        (with_workers(0, runLauncherAsWorker=True), False),
-        (with_workers(None), False),
-        (with_workers(-3), False),
         (mpijob(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"}), False),
-        (mpijob(run_policy={"managedBy": "kubeflow.org/mpi-operator"}), True),
         (mpijob(worker={"spec": None}), False),
     ],
 )

@@ -32,12 +32,9 @@ def note(port=22):
     ("fields", "settings", "port"),
     [
         ({}, PORT, 22),
-        ({"policy": None}, PORT, 22),
-        ({}, {"port": 2022}, 2022),
         ({"worker": {"command": ["/usr/sbin/sshd", "-D", "-p", "2222"]}}, {}, 2222),
         ({"worker": {"ports": [{"containerPort": 2222}]}}, {}, 2222),
         ({"annotation": "2023"}, PORT, 2023),
-        ({"annotation": "2023", "worker": {"command": ["/start.sh"]}}, {}, 2023),
         ({"run_policy": {"suspend": False, "schedulingPolicy": {"minAvailable": 2}}}, PORT, 22),
     ],
 )
@@ -55,12 +52,6 @@ OWN_PROBE = {"readinessProbe": OWN}
     [
         ({"worker": OWN_PROBE}, {}, {POLICY: WAIT}, [f"added launcherCreationPolicy: {WAIT}"]),
         # With a probe of the user, the port is not needed.
-        (
-            {"worker": {**OWN_PROBE, "command": ["/start.sh"]}},
-            {},
-            {POLICY: WAIT},
-            [f"added launcherCreationPolicy: {WAIT}"],
-        ),
         ({"policy": WAIT}, PORT, {PROBE: probe()}, ["added a readiness probe on port 22 to the workers"]),
         ({"policy": WAIT, "worker": OWN_PROBE}, {}, {}, []),
     ],
@@ -73,7 +64,6 @@ def test_probe_or_creation_policy_of_the_user_stays(fields, settings, added, not
     "fields",
     [
         {"policy": "Later"},
-        {"policy": ""},
         {"run_policy": {"suspend": True}},
         {"labels": QUEUE},
         {"run_policy": {"schedulingPolicy": {}}},
@@ -88,7 +78,6 @@ def test_nothing_is_injected_if_the_operator_cannot_wait(fields):
     [
         # The job does not state the port. The image may set any port in its sshd_config.
         ({}, {}),
-        ({"worker": {"command": ["/start.sh"]}}, PORT),
         ({"worker": {"command": ["/usr/sbin/sshd", "-De"]}}, {}),
         ({"annotation": "true"}, {}),
     ],

@@ -17,6 +17,7 @@ WHERE = "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0]"
 LAUNCHER, WORKER = (f"{role}.template.spec.containers.0" for role in ("Launcher", "Worker"))
 UNSPLIT = "is not split into words"
 CONTAINED = "Put its image and its command into this container."
+BEFORE_IT = 'Put "sh", "-c" before it.'
 BY_BASH = 'Write all of it as one text after "bash", "-c".'
 ANOTHER = ", or starts another number"
 
@@ -52,7 +53,6 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["mpirun", "train", "-n", "eight"], None, "OpenMPI"),
         (["mpirun", "--brand-new", "-np", "eight", "train"], None, "OpenMPI"),
         (["mpirun", "--brand-new", "a b", "train"], None, "OpenMPI"),
-        (["mpirun", "--brand-new=a b", "train"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "train", "-n 4"], None, "OpenMPI"),
         (["mpiexec", "-n", "4", "train"], None, "Intel"),
         (["bash", "-c", "N=4; mpirun -np $N train"], None, "OpenMPI"),
@@ -64,10 +64,8 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c", "echo $$(NP) $(K_MPI_JOB_ROLE) $(REDIS_SERVICE_HOST); mpirun -np 4 x"], None, "OpenMPI"),
         (["bash", "-c", "NUM() { echo 4; }; mpirun -np $(NUM) x"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np $(wc -l < /etc/mpi/hostfile) -N 1 x"], None, "OpenMPI"),
-        (["bash", "-c", "mpirun -np $(wc -l < hosts) train"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np `nproc` train"], None, "OpenMPI"),
         (["bash", "-c"], ["mpirun -np 4 train"], "OpenMPI"),
-        (["bash", "-o", "pipefail", "-c", "mpirun -np 4 train"], None, "OpenMPI"),
         (["bash", "/run.sh", "mpirun -np 4 train"], None, "OpenMPI"),
         (["bash", "/run.sh", "mpirun", "-np", "4", "train"], None, "OpenMPI"),
         (["bash", "mpirun", "-np", "4", "train"], None, "Intel"),  # mpirun of Intel is a shell script
@@ -89,7 +87,6 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c", "-e", "mpirun -np 4 x"], None, "OpenMPI"),
         (["bash", "-c", "cd /app && ./prepare && python x.py", "unused", "words"], None, "OpenMPI"),
         (["bash", "-c", "for h; do ssh $h; done", "run", "-v", "mpirun"], None, "OpenMPI"),
-        (["bash", "-c", "for h\ndo ssh $h; done", "run", "mpirun"], None, "OpenMPI"),
         (["bash", "-c", "shift; ./run", "run", "mpirun", "-np", "4"], None, "OpenMPI"),
         (["bash", "-c", "while getopts n: o; do :; done; ./run", "run", "-n", "mpirun"], None, "OpenMPI"),
         (["bash", "-c", "set -e; . /setup.sh", "run", "-v"], None, "OpenMPI"),
@@ -97,36 +94,29 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         # Calls that need no program, and calls whose program is unknown.
         (["mpirun", "--version"], None, "OpenMPI"),
         (["mpirun", "-h"], None, "MPICH"),
-        (["mpirun", "--app", "/etc/app"], None, "OpenMPI"),
         (["mpirun", "-np", "2", "--app", "/etc/app"], None, "OpenMPI"),
         (["horovodrun", "--check-build"], None, "OpenMPI"),
         (["/entrypoint.sh"], ["mpirun", "-np", "2"], "OpenMPI"),
         (None, ["mpirun", "-np", "2"], "OpenMPI"),
         (["bash", "-c", "mpirun -np 2 $PROGRAM"], None, "OpenMPI"),
-        (["bash", "-c", "mpirun -np 2 `cat program`"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 2 $(cat program)"], None, "OpenMPI"),
         (["bash", "-c", 'mpirun -np 2 "$@"', "run", "x"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 2 < /input x"], None, "OpenMPI"),
-        (["bash", "-c", "mpirun -np 2 &> /log x"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 2 \\\n  -x A=B \\\n  python x"], None, "OpenMPI"),
         (["bash", "-c", 'RUN=(mpirun -np 2\n-x A=B)\n"${RUN[@]}" x'], None, "OpenMPI"),
         (["bash", "-c", "RUN=(\n  mpirun -np 2\n  x)\n"], None, "OpenMPI"),
         (["bash", "-c", "RUN='mpirun -np 2'; $RUN x"], None, "OpenMPI"),
         (["bash", "-c", 'echo "usage:\nmpirun -np 2\n"; ./run'], None, "OpenMPI"),
         (["bash", "-c", "cat > run <<EOF\nmpirun -np 2\nEOF"], None, "OpenMPI"),
-        (["bash", "-c", "# mpirun -np 2\nmpirun -np 2 x"], None, "OpenMPI"),
         (["bash", "-c", "# cd /x && mpirun -np 2\nmpirun -np 2 x"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 2 x # or: cd /x; mpirun -np 2"], None, "OpenMPI"),
         (["bash", "-c", 'echo "# $(date)" && mpirun -np 2 x'], None, "OpenMPI"),
         (["bash", "-c", 'RUN=(env A=$(hostname)\nmpirun -np 2\n-x A x)\n"${RUN[@]}"'], None, "OpenMPI"),
-        (["bash", "-c", "RUN=(mpirun -np $(nproc)\n-x A=$(hostname))\n${RUN[@]} x"], None, "OpenMPI"),
         (["bash", "-c", "cat <<< 'a'; mpirun -np 2 x"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 2 < <(cat input) x"], None, "OpenMPI"),
         (["bash", "-c", "case $1 in\n  mpirun) ./run;;\nesac"], None, "OpenMPI"),
         (["bash", "-c", "which mpirun\ncommand -v mpirun; ./run"], None, "OpenMPI"),
         (["bash", "-c", 'mpirun() { ./run "$@"; }\nmpirun -np 2 x'], None, "OpenMPI"),
-        (["bash", "-c", "tar xf \\\n  mpirun\n./run"], None, "OpenMPI"),
-        (["bash", "-c", "mpirun -np 2 x > /log 2>&1"], None, "OpenMPI"),
         (["env", "A=B", "tini", "--", "mpirun", "-np", "2", "x"], None, "OpenMPI"),
         (["env", "A=B"], None, "OpenMPI"),
         # Words with a blank that are not a command line.
@@ -134,21 +124,15 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["python", "-c", "import a; a.b()"], None, "OpenMPI"),
         (["bash", "-c", "ssh-keygen -f /other/id_rsa; mpirun x"], None, "OpenMPI"),
         (["mpirun", "-np", "2", "/opt/my app/bin/run"], None, "OpenMPI"),
-        (["mpirun", "-np", "2", "bash", "-c", "cd /app && python x.py"], None, "OpenMPI"),
         (["bash", "-c", 'mpirun -np 2 bash -c "cd /app && python x.py"'], None, "OpenMPI"),
         # Variables that a shell or Kubernetes replaces, and texts that only look like a variable.
         (["mpirun", "-np", "$(K_MPI_JOB_ROLE)", "x"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "x", "--at", "$(REDIS_SERVICE_HOST):$(REDIS_SERVICE_PORT)"], None, "OpenMPI"),
-        (["mpirun", "-np", "4", "x", "$$(NP)"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "bash", "-c", "echo $(HOSTNAME)"], None, "OpenMPI"),
-        (["bash", "-c", "mpirun -np $(nproc) x"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "awk", "{print $(NF)}", "/data"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "awk", "$(NF)", "/data"], None, "OpenMPI"),
-        (["mpirun", "-np", "4", "make", "OBJ=$(SRC)"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "tcsh", "-c", "x $(Y)"], None, "OpenMPI"),
-        (["mpirun", "-np", "4", "python", "-c", "print('$(X)')"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "x", "--out=$OUT", "$HOME"], None, "OpenMPI"),
-        (["bash", "-c", "mpirun -np 4 x & wait"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 4 x &\nwait $!\n"], None, "OpenMPI"),
     ],
 )
@@ -163,6 +147,7 @@ def test_command_that_may_start_its_program_is_accepted(command: Any, args: Any,
         (["x", "a b", "|", "tee", "l"], None, '"|" needs a shell', BY_BASH),
         (["x"], [">", "log"], '">" needs a shell', BY_BASH),
         (["export", "A=b"], None, '"export" needs a shell', BY_BASH),
+        (["gosu", "&"], None, '"&" needs a shell', "Remove the &."),
         (["source", "env.sh"], None, '"source" needs a shell', BY_BASH),
         (["A=B", "mpirun", "-np", "4", "x"], None, '"A=B" needs a shell', BY_BASH),
         (
@@ -248,6 +233,18 @@ def test_command_that_may_start_its_program_is_accepted(command: Any, args: Any,
             "no shell replaces $SLURM_JOB_NODELIST",
             "Use --hostfile /etc/mpi/hostfile.",
         ),
+        (["mpirun -np 4 python train.py"], None, UNSPLIT, BEFORE_IT),
+        (["mpirun "], None, UNSPLIT, 'Write ["mpirun"].'),
+        (["sh -c", "mpirun -np 4 train"], None, UNSPLIT, "Write each of its words in quotes."),
+        (["tini", "--", "python train.py"], None, UNSPLIT, BEFORE_IT),
+        ([" " * 100_000 + "x"], None, UNSPLIT, BEFORE_IT),
+        (["mpirun", "-np", "2", "python train.py"], None, '"python train.py" is one word', "Split it at its blanks."),
+        (["mpirun", "/bin/x train.py"], None, '"/bin/x train.py" is one word', "Split it at its blanks."),
+        (["bash", "-c", "mpirun 'python train.py'"], None, '"python train.py" is one word', "Remove its quotes."),
+        (["/bin/bash"], ["mpirun", "x"], "bash takes mpirun for a script", "Start it without bash."),
+        (["sh", "-e", "/bin/mpiexec", "x"], None, "sh takes /bin/mpiexec for a script", "Start it without sh."),
+        (["bash", "mpirun -np 4 x"], None, "bash takes the command line for a file", 'Put "-c" before it.'),
+        (["/bin/sh", "-e"], ["cd /a; mpirun x"], "sh takes the command line for a file", 'Put "-c" before it.'),
     ],
 )
 def test_command_that_starts_nothing_is_reported_with_the_fix(command: Any, args: Any, fault: str, fix: str) -> None:
@@ -255,31 +252,11 @@ def test_command_that_starts_nothing_is_reported_with_the_fix(command: Any, args
 
 
 @pytest.mark.parametrize(
-    ("command", "fix"),
-    [
-        (["mpirun -np 4 python train.py"], 'Put "sh", "-c" before it.'),
-        (["mpirun "], 'Write ["mpirun"].'),
-        (["sh -c", "mpirun -np 4 train"], "Write each of its words in quotes."),
-        (["cd /app && mpirun -np 4 train"], 'Put "sh", "-c" before it.'),
-        (["tini", "--", "python train.py"], 'Put "sh", "-c" before it.'),
-        ([" " * 100_000 + "x"], 'Put "sh", "-c" before it.'),
-    ],
-)
-def test_command_in_one_word_is_reported(command: list[str], fix: str) -> None:
-    violation = only(command)
-    assert as_texts([violation]) == [f"(advice) {WHERE}.command: {UNSPLIT}"]
-    assert violation.fix == fix
-
-
-@pytest.mark.parametrize(
     ("command", "args", "field", "ignored"),
     [
         (["bash", "-c"], ["mpirun", "-np", "2", "x"], "args", "-np 2 x"),
-        (["/bin/bash", "-lc", "mpirun", "-np", "2", "x"], None, "command", "-np 2 x"),
         (["sh", "-ec", "mpirun"], ["-np", "2", "x"], "args", "-np 2 x"),
-        (["bash", "-eo", "pipefail", "-c"], ["mpirun", "-np", "2", "x"], "args", "-np 2 x"),
         (["bash", "--norc", "-c", "--"], ["horovodrun", "-np", "2", "x"], "args", "-np 2 x"),
-        (["bash", "-c"], ["/opt/bin/mpirun", "-np", "2", "x"], "args", "-np 2 x"),
         (["bash", "-c"], ["cd /app && mpirun", "-np", "2"], "args", "-np 2"),
         (["bash", "-c"], ["python", "x.py"], "args", "x.py"),
         (["bash", "-c"], ["cd /app", "&&", "mpirun", "x"], "args", "&& mpirun x"),
@@ -290,7 +267,6 @@ def test_command_in_one_word_is_reported(command: list[str], fix: str) -> None:
         (["bash", "-c", "mpirun", "-np", "2", "python", "train.py"], None, "command", "-np 2 python tr..."),
         (None, ["bash", "-c", "mpirun", "-np", "2", "x"], "args", "-np 2 x"),
         (["tini", "-g", "--"], ["bash", "-c", "mpirun", "-np", "2", "x"], "args", "-np 2 x"),
-        (["env", "A=B", "bash", "-c", "mpirun", "-np", "2"], None, "command", "-np 2"),
         (["busybox", "sh", "-c", "mpirun", "-np", "2"], None, "command", "-np 2"),
         (["bash", "-c"], ["cd /work", "mpirun -np 2 x"], "args", "mpirun -np 2 x"),
         (["bash", "-c"], ["mkdir -p /run/sshd", "/usr/sbin/sshd -De"], "args", "/usr/sbin/sshd -De"),
@@ -310,17 +286,12 @@ def test_words_after_the_script_of_a_shell_are_reported(command: Any, args: Any,
     [
         (["mpirun"], "Add the program after the options."),
         (["mpirun", "-np", "2", "--bind-to", "none"], "Add the program after the options."),
-        (["/usr/bin/mpirun", "-np", "2", "-wdir", "/x"], "Add the program after the options."),
         (["bash", "-c", "mpirun -np 2\n-x A=B\npython x"], "End each continued line with \\."),
         (["bash", "-c", "mpirun -np 2 \\ \n  python x"], "End each continued line with \\."),
-        (["bash", "-c", "mpirun -np 2 \\\n\n  python x"], "End each continued line with \\."),
         (["sh", "-ec", "cd /app; exec mpirun -np 2; python x"], "Add the program after the options."),
         (["bash", "-c", "mpirun -np 2 && python x"], "Add the program after the options."),
         (["bash", "-c", "mpirun -np 2", "train"], "Add the program after the options."),
-        (["bash", "-c", "mpirun -np 2 -wdir /x # note"], "Add the program after the options."),
         (["bash", "-c", "mpirun -np 2 > /log 2>&1; ./x"], "Add the program after the options."),
-        (["bash", "-c", "mpirun -np 2 <<< a | tee /log"], "Add the program after the options."),
-        (["bash", "-c", "(mpirun -np 2) && x"], "Add the program after the options."),
         (["bash", "-c", "A=(a $(b)); mpirun -np 2"], "Add the program after the options."),
         (["bash", "-c", "mpirun"], "Add the program after the options."),
         (["bash", "-c", "cd /app\n  exec mpirun\n"], "Add the program after the options."),
@@ -333,20 +304,6 @@ def test_mpirun_without_a_program_is_reported(command: list[str], fix: str, impl
     violation = only(command, implementation=implementation)
     assert as_texts([violation]) == [f"(advice) {WHERE}.command: mpirun gets no program"]
     assert violation.fix == fix
-
-
-@pytest.mark.parametrize(
-    ("command", "word", "fix"),
-    [
-        (["mpirun", "-np", "2", "python train.py"], "python train.py", "Split it at its blanks."),
-        (["mpirun", "-np", "2", "/usr/bin/python train.py"], "/usr/bin/python train.py", None),
-        (["bash", "-c", "mpirun -np 2 'python train.py'"], "python train.py", "Remove its quotes."),
-    ],
-)
-def test_program_and_arguments_in_one_word_are_reported(command: list[str], word: str, fix: str | None) -> None:
-    violation = only(command)
-    assert as_texts([violation]) == [f'(advice) {WHERE}.command: "{word}" is one word']
-    assert fix is None or violation.fix == fix
 
 
 ENV = {f"{LAUNCHER}.env": [{"name": "NP", "value": "8"}]}
@@ -400,7 +357,6 @@ LEAVES = f"(advice) {SSHD}.command: sshd goes to the background and the containe
     ("command", "expected"),
     [
         (["/usr/sbin/sshd", "-De"], []),
-        (["/usr/sbin/sshd", "-e", "-D"], []),
         (["/usr/sbin/sshd", "-oPort=22", "-f", "/c", "-D"], []),
         (["/usr/sbin/sshd", "-t"], []),
         (["tini", "--", "/usr/sbin/sshd", "-D"], []),
@@ -409,31 +365,21 @@ LEAVES = f"(advice) {SSHD}.command: sshd goes to the background and the containe
         (["bash", "-c", "/usr/sbin/sshd 2>&1 && sleep infinity"], []),
         (["bash", "-c", "/usr/sbin/sshd || exit 1; sleep infinity"], []),
         (["bash", "-c", "/usr/sbin/sshd -D & wait"], []),
-        (["bash", "-c", "/usr/sbin/sshd -D; echo ended; exit 1"], []),
         (["bash", "-c", "/usr/sbin/sshd || { exit 1; }; sleep infinity"], []),
-        (["bash", "-c", "/usr/sbin/sshd && { sleep infinity; }"], []),
         (["bash", "-c", "/usr/sbin/sshd -D &\nwait $!\n"], []),
-        (["bash", "-c", "/usr/sbin/sshd -D & tail -f /dev/null"], []),
         (["bash", "-c", "$SSHD_HOME/sshd -D"], []),
         (["bash", "-c", "cat > /c <<EOF\nsshd\nEOF\n/usr/sbin/sshd -D"], []),
-        (["bash", "-c", "/usr/sbin/sshd -D"], []),
         (["bash", "-c", "/usr/sbin/sshd; sleep infinity"], []),
-        (["bash", "-c", "mkdir -p /run/sshd && exec /usr/sbin/sshd -De"], []),
         (["bash", "-c", "mkdir -p /run/sshd\n/usr/sbin/sshd -p 2222 \\\n  -D\n"], []),
         (["bash", "-c", "/usr/sbin/sshd $OPTIONS"], []),
         (["bash", "-c", "$(which sshd) -D"], []),
         (["bash", "-c", "which sshd; pgrep sshd || /usr/sbin/sshd -D"], []),
         (["bash", "-c", "case $1 in\n  sshd) ;;\nesac; sleep infinity"], []),
-        (["bash", "-c", "case $1 in\n  sshd|worker) ;;\nesac; sleep infinity"], []),
-        (["bash", "-c", "ssh-keygen -A && exec /usr/sbin/sshd -Def /etc/ssh/sshd_config"], []),
         (["bash", "-c", "kubectl exec sshd; sleep infinity"], []),
-        (["bash", "-c", "# start (sshd needs keys)\n/usr/sbin/sshd -D"], []),
         (["bash", "-c", "# keys; sshd reads them\nexec /usr/sbin/sshd -De  # sshd"], []),
-        (["bash", "-c", 'echo "Starting (sshd in foreground)"; /usr/sbin/sshd -D'], []),
         (["bash", "-c", "/usr/sbin/sshd -De", "sshd"], []),
         (["bash", "-c", "PRIV=/run/sshd\nmkdir -p $PRIV\n/usr/sbin/sshd -De"], []),
         (["bash", "-c", "SSHD=/usr/sbin/sshd; $SSHD -De"], []),
-        (["bash", "-c", "CONF=/etc/ssh/sshd; ls $CONF; /usr/sbin/sshd -D"], []),
         (["bash", "-c", "sudo -n /usr/sbin/sshd -De"], []),
         (["bash", "-c", "/usr/sbin/sshd  # in the background"], [LEAVES]),
         (["sshd", "-De"], [BY_NAME]),
@@ -442,22 +388,17 @@ LEAVES = f"(advice) {SSHD}.command: sshd goes to the background and the containe
         (["sh", "-c", "mkdir -p /run/sshd\n  ./sshd -D"], [BY_NAME]),
         (["sh", "-c", "if true; then sshd; fi; sleep infinity"], [BY_NAME]),
         (["/usr/sbin/sshd"], [LEAVES]),
-        (["/usr/sbin/sshd", "-p", "2222"], [LEAVES]),
         (["bash", "-c", "/usr/sbin/sshd"], [LEAVES]),
         (["bash", "-ec", "mkdir -p /run/sshd && /usr/sbin/sshd -e;\n"], [LEAVES]),
-        (["bash", "-c", "exec /usr/sbin/sshd -p 22"], [LEAVES]),
         (["bash", "-c", "/usr/sbin/sshd 2>&1"], [LEAVES]),
         (["bash", "-c", "/usr/sbin/sshd -e > $LOG"], [LEAVES]),
-        (["bash", "-c", "/usr/sbin/sshd || exit 1"], [LEAVES]),
         (["bash", "-c", "/usr/sbin/sshd || sleep infinity"], [LEAVES]),
         (["bash", "-c", "mkdir -p /run/sshd; /usr/sbin/sshd -D &\n"], [LEAVES]),
         (["bash", "-c", "/usr/sbin/sshd -De &> /log &"], [LEAVES]),
         (["tini", "--", "/usr/sbin/sshd"], [LEAVES]),
-        (["bash", "-c", "/usr/sbin/sshd || { echo failed; exit 1; }"], [LEAVES]),
         (["bash", "-c", "/usr/sbin/sshd && echo started\nexit 0"], [LEAVES]),
         (["env", "A=B", "sshd", "-D"], [BY_NAME]),
         (["sh", "-c", "sudo sshd -D"], [BY_NAME]),
-        (["sh", "-c", "exec env A=B sshd -D"], [BY_NAME]),
         (["sh", "-c", "if true; then gosu root sshd -D; fi"], [BY_NAME]),
         (["sh", "-c", "gosu root /usr/sbin/sshd"], [LEAVES]),
         (["busybox", "sh", "-c", "sshd -D"], [BY_NAME]),
@@ -482,7 +423,6 @@ def test_script_with_many_blanks_is_checked_quickly(script: str) -> None:
     ("args", "expected"),
     [
         (["sshd"], []),  # the entry point may be `case $1 in sshd) exec /usr/sbin/sshd -D`
-        (["/usr/sbin/sshd"], []),
         (["bash", "-c", "/usr/sbin/sshd"], [LEAVES.replace("command", "args")]),
         (["bash", "-c", "sshd -D"], [BY_NAME.replace("command", "args")]),
     ],
@@ -570,10 +510,8 @@ def test_program_that_workers_cannot_execute_from_a_volume_is_reported(
         ("set -e export NCCL_DEBUG=INFO cd /work mpirun -np 4 python train.py\n", True),
         ("set -euo pipefail cd /work && mpirun -np 4 train", True),
         ("cd /work mpirun -np 4 train", True),
-        ("sleep 5; export A=B mpirun -np 4 train", True),
         ("set -e; export A=B C=D; cd /work && mpirun -np 4 train", False),
         ("set -e\ncd /work\nmpirun -np 4 train", False),
-        ("cd /work; mpirun -np 4 train", False),
     ],
 )
 def test_commands_whose_line_ends_are_lost_are_reported(script: str, joined: bool) -> None:
@@ -615,46 +553,15 @@ def test_every_container_is_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "args", "field", "file"),
-    [
-        (["/bin/bash"], ["mpirun", "-np", "4", "train"], "args", "mpirun"),
-        (["sh", "-e", "/opt/bin/mpiexec", "train"], None, "command", "/opt/bin/mpiexec"),
-    ],
-)
-def test_mpirun_as_the_script_of_a_shell_is_reported(command: list[str], args: Any, field: str, file: str) -> None:
-    violation = only(command, args)
-    shell = command[0].rpartition("/")[2]
-    assert as_texts([violation]) == [f"(advice) {WHERE}.{field}: {shell} takes {file} for a script"]
-    assert violation.fix == f"Start it without {shell}."
-
-
-@pytest.mark.parametrize(
-    ("command", "args", "field"),
-    [
-        (["bash", "mpirun -np 4 train"], None, "command"),
-        (["/bin/sh", "-e"], ["cd /app; mpirun -np 4 train"], "args"),
-    ],
-)
-def test_shell_without_the_option_c_is_reported(command: list[str], args: Any, field: str) -> None:
-    violation = only(command, args)
-    shell = command[0].rpartition("/")[2]
-    assert as_texts([violation]) == [f"(advice) {WHERE}.{field}: {shell} takes the command line for a file"]
-    assert violation.fix == 'Put "-c" before it.'
-
-
-@pytest.mark.parametrize(
     ("command", "implementation", "fault", "fix"),
     [
         ("mpirun -np eight train", "OpenMPI", no_number("-np eight"), "Set -np to 8."),
         ("mpirun -n 4x train", "OpenMPI", no_number("-n 4x"), "Set -n to 8."),
-        ("mpirun -c 2.0 train", "OpenMPI", no_number("-c 2.0"), "Set -c to 8."),
         ("mpirun -np=+2 train", "OpenMPI", no_number("-np +2"), "Set -np to 8."),
         ("mpirun -np 99999999999 train", "OpenMPI", no_number("-np 99999999999"), "Set -np to 8."),
-        ("mpirun -np {{np}} train", "OpenMPI", no_number("-np {{np}}"), "Set -np to 8."),
         ("/opt/intel/bin/mpirun -np -1 train", "OpenMPI", no_number("-np -1"), "Set -np to 8."),
         ("mpirun -np -1 train", "MPICH", no_number("-np -1"), "Set -np to 8."),
         ("mpiexec -n 0 train", "Intel", no_number("-n 0", program="mpiexec"), "Set -n to 8."),
-        ("mpirun -n 00 train", "MPICH", no_number("-n 00"), "Set -n to 8."),
         ("horovodrun -np many train", "OpenMPI", no_number("-np many", program="horovodrun"), "Set -np to 8."),
     ],
 )
@@ -732,7 +639,6 @@ def test_option_of_another_mpi_is_reported(command: str, implementation: str, op
         ("mpioperator/mpi-pi:intel", "OpenMPI", "Intel"),
         ("registry.example.com/mirror/mpioperator/mpich:v0.6", "OpenMPI", "MPICH"),
         ("mpioperator/mpi-pi:openmpi", "MPICH", "OpenMPI"),
-        ("intel/oneapi-hpckit:2024.2", "OpenMPI", "Intel"),
     ],
 )
 def test_image_with_another_mpi_is_reported(image: str, implementation: str, name: str) -> None:
@@ -823,7 +729,6 @@ def test_arguments_with_which_the_program_fails_are_reported(command: str, fault
         "mpirun -np 2 osu_latency",
         "mpirun osu_latency",
         "mpirun -np 4 osu_mbw_mr",
-        "mpirun -np 4 osu_multi_lat",
         "mpirun -np 8 gmx_mpi mdrun -ntmpi 0",
         "mpirun -np 8 ./hpl.sh --nprow 2 --npcol 4",
         "mpirun --mca plm rsh -np 8 x",
@@ -831,7 +736,6 @@ def test_arguments_with_which_the_program_fails_are_reported(command: str, fault
         "mpirun --mca plm_rsh_agent /opt/agent.sh -np 8 x",
         "mpirun -np 2 torchrun --nproc-per-node 4 t.py",
         "mpirun -np 2 torchrun --nproc-per-node gpu t.py",
-        "mpirun -np 2 python t.py --nproc-per-node 8",
     ],
 )
 def test_arguments_that_the_program_may_have_are_accepted(command: str) -> None:
@@ -904,7 +808,6 @@ def test_variable_or_script_that_the_launcher_lacks_is_reported(command: list[st
         ("Launcher", ["sh", "-c", "tail -f /log | sed '/DONE/ q'"], False),
         ("Launcher", ["timeout", "3600", "tail", "-F", "/log"], False),
         ("Launcher", ["sh", "-c", "(wait-for-end; kill 1) & exec sleep infinity"], False),
-        ("Launcher", ["sh", "-c", "sleep 5; exec tail -F /log"], True),
         ("Worker", ["sleep", "infinity"], False),
     ],
 )

@@ -63,15 +63,9 @@ H100 = flavor("h100", {PRODUCT: "H100"})
             [queue({"h100": ROOMY})], {"Worker.template.spec.nodeSelector": {PRODUCT: "A100"}}, id="flavors unknown"
         ),
         pytest.param(
-            [queue({"h100": {"cpu": 70, "memory": "1Ti"}}, {"h100": {GPU: 8}}), H100], {}, id="two resource groups"
-        ),
-        pytest.param(
             [queue({"cpus": {**ROOMY, GPU: 0}, "h100": {**ROOMY, "cpu": 64}}), H100, flavor("cpus")],
             {},
             id="a flavor for each role",
-        ),
-        pytest.param(
-            [queue({"h100": ROOMY}), H100], {f"{LIMITS}.rdma/hca": 0}, id="zero of a resource that is not covered"
         ),
         pytest.param([queue(), H100], {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}, id="MultiKueue"),
         pytest.param(
@@ -284,12 +278,6 @@ UNCOUNTED = config("resources: {excludeResourcePrefixes: [cpu, memory]}\n")
         ),
         pytest.param(queue({"racks": {**ROOMY, "pods": 100}}), NONE, [], id="the queue covers pods"),
         pytest.param(queue({"racks": ROOMY, "gone": ROOMY}), NONE, [], id="a flavor is unknown"),
-        pytest.param(
-            ONLY,
-            {"Launcher.template.spec.containers.0.resources": {"limits": {GPU: "0"}}},
-            [],
-            id="zero GPUs requested",
-        ),
     ],
 )
 def test_launcher_without_requests_in_a_topology_aware_queue_is_reported(
@@ -335,8 +323,6 @@ def test_pod_sets_of_one_group_get_the_same_flavor() -> None:
     [
         "{excludeResourcePrefixes: [rdma/]}",
         "{transformations: [{input: rdma/hca, strategy: Replace, outputs: {cpu: 1}}]}",
-        "{quotaCheckStrategy: IgnoreUndeclared}",
-        "{deviceClassMappings: [{name: hcas, deviceClassNames: [hca.example.com]}]}",
     ],
 )
 def test_resource_that_kueue_does_not_charge_is_ignored(resources: str) -> None:

@@ -114,7 +114,6 @@ BLANK = "contains a blank or a character outside ASCII"
     ("image", "message", "fix"),
     [
         (" ubuntu", f'" ubuntu" {BLANK}', 'Write "ubuntu".'),
-        ("ubuntu\n", f'"ubuntu\\n" {BLANK}', 'Write "ubuntu".'),
         ("quay.io/app: 2.1", f'"quay.io/app: 2.1" {BLANK}', 'Write "quay.io/app:2.1".'),
         ("docker pull quay.io/app:1", f'"docker pull quay.io/app:1" {BLANK}', 'Write "quay.io/app:1".'),
         ("quay.io/app:<tag>", '"<tag>" is not a tag', 'Write "quay.io/app:1.0", with your tag.'),
@@ -158,7 +157,6 @@ MANY = ["quay.io", "a.io", "b.io", "c.io", "d.io", "e.io"]
     [
         ("ubuntu", OURS, "docker.io/library/ubuntu", "registry.example.com/ml"),
         ("registry.example.com/mlx/app:1", OURS, "registry.example.com/mlx/app", "registry.example.com/ml"),
-        ("ubuntu", {"allowedRegistries": MANY}, "docker.io/library/ubuntu", "quay.io, a.io, b.io, c.io, d.io, ..."),
     ],
 )
 def test_image_from_another_registry_is_rejected(image: str, settings: Json, name: str, registries: str) -> None:
@@ -222,9 +220,7 @@ def test_every_container_is_checked_at_its_own_path() -> None:
         ({IMAGE: "private.example.com/team/app:1"}, True),
         ({IMAGE: "private.example.com/other/app:1"}, False),
         ({IMAGE: "broken image"}, False),
-        ({IMAGE: "private.example.com/team/app:1", "Worker.template.spec.imagePullSecrets": []}, True),
         ({IMAGE: "private.example.com/team/app:1", "Worker.template.spec.imagePullSecrets": [{"name": "a"}]}, False),
-        ({"Worker.template.spec": REMOVE}, False),
     ],
 )
 def test_missing_pull_secret_is_a_warning(changes: Json, warned: bool) -> None:
@@ -285,7 +281,6 @@ ALLOWED, NEVER = "AllowContactingSource", "NeverContactSource"
         ("a.b.example.com/app:1", [("*.example.com", "")], [], "is mirrored by digest only"),
         ("example.com/app:1", [("*.example.com", "")], [], None),
         ("quay.io/team/app:1", [("quay.io", "")], [("quay.io", "")], None),
-        ("quay.io/team/app:1", [("quay.io", "")], [("quay.io/team", "")], None),
         ("quay.io/team/app:1", [("quay.io/team", "")], [("quay.io", "")], "is mirrored by digest only"),
         ("quay.io/teams/app:1", [("quay.io/team", "")], [], None),
         (f"quay.io/team/app@{DIGEST}", [("quay.io", NEVER)], [], None),

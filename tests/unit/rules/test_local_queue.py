@@ -184,9 +184,7 @@ def test_queue_name_under_a_key_that_kueue_does_not_read_is_reported(changes: Js
     ("labels", "view"),
     [
         ({"queue": "train"}, None),
-        ({"scheduling.volcano.sh/queue-name": "train"}, None),
         ({"kueue.x-k8s.io/pod-group-name": "train"}, None),
-        ({"kueue.x-k8s.io/priority-class": "high"}, None),
         ({"kueue.x-k8s.io/queue": "train"} | QUEUED["metadata.labels"], None),
         ({"kueue.x-k8s.io/queue": "train"}, Snapshot([config("", CONFIG.replace("kubeflow.org/mpijob", "pod"))])),
     ],

@@ -163,10 +163,8 @@ def test_fix_of_a_warning_names_no_exemption() -> None:
         ({"enforce": "restricted"}, {"clusterVersion": "v1.7"}, 0),
         ({"enforce": "restricted", "enforce_version": "v1.99"}, {"clusterVersion": "v1.7"}, 0),
         ({"warn": "restricted"}, {"clusterVersion": "v1.7"}, 0),
-        ({"audit": "restricted"}, {"clusterVersion": "v1.7"}, 0),
         ({"enforce": "restricted"}, {"clusterVersion": "v1.99"}, 1),
         ({}, {"floor": "restricted", "clusterVersion": "v1.7"}, 0),
-        ({}, {"floor": "restricted", "floorVersion": "v1.7"}, 0),
         ({}, {"floor": "restricted"}, 1),
         ({"enforce": "baseline"}, {"floor": "restricted"}, 1),
         (
@@ -210,7 +208,6 @@ def test_floor_applies_if_the_namespace_is_unknown(view: Snapshot) -> None:
         ({"hostNetwork": True}, "restricted", "privileged", "label the namespace x=privileged"),
         ({"hostNetwork": True}, "baseline", "privileged", "label the namespace x=privileged"),
         ({"volumes": [{"nfs": {}}]}, "restricted", "privileged", "label the namespace x=baseline"),
-        ({"volumes": [{"nfs": {}}]}, "restricted", "baseline", "label the namespace x=baseline"),
         ({"volumes": [{"hostPath": {}}]}, "restricted", "privileged", "label the namespace x=privileged"),
         ({"volumes": [{"hostPath": {}}]}, "restricted", "baseline", "label the namespace x=privileged and to exempt"),
         ({"volumes": [{"hostPath": {}}]}, "baseline", "restricted", "label the namespace x=privileged and to exempt"),

@@ -42,7 +42,6 @@ def job(
         job(),
         job(launcher="high", worker="high", policy="high"),
         job(labels={**QUEUED, "kueue.x-k8s.io/priority-class": "prod"}, worker="high"),
-        job(labels={**QUEUED, "kueue.x-k8s.io/priority-class": ""}),
         job(launcher="system-node-critical", worker="system-cluster-critical"),
     ],
 )
@@ -74,7 +73,6 @@ def test_existing_class_is_accepted(changes: Json) -> None:
                 "for ever"
             ],
         ),
-        (job(labels=OURS), [f'(advice) {LABEL}: WorkloadPriorityClass "gone" does not exist']),
         # Without Kueue, only Volcano could read schedulingPolicy.priorityClass.
         (job(policy="gone"), [f"(advice) {POLICY}: {ABSENT}"]),
     ],
@@ -187,7 +185,6 @@ def test_priority_of_the_class_is_accepted(changes: Json, objects: list[Json] | 
         (with_priority(1000), CLASSES, 1000, 0, "no PriorityClass"),
         (with_priority(0), DEFAULTS, 0, 7, 'PriorityClass "default"'),
         (with_priority(1000, name="high"), CLASSES, 1000, 10, 'PriorityClass "high"'),
-        (with_priority(policy="Never"), CLASSES, "Never", PREEMPTS, "no PriorityClass"),
         (
             with_priority(policy=PREEMPTS, name="gentle"),
             CLASSES,

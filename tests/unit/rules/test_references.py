@@ -121,7 +121,6 @@ class TestEachReference:
         volume("secret", {"secretName": "gone"}),
         first("env", [{"name": "A", "value": "x"}, {"name": "B", "valueFrom": {"secretKeyRef": {"name": "gone"}}}]),
         {f"{POD}.serviceAccountName": "trainer", f"{POD}.serviceAccount": "gone"},
-        attached(""),
         attached("net/roce, ib@ib0"),
     ],
 )
@@ -162,7 +161,6 @@ PATH = f"{WORKER}.spec.volumes[0].persistentVolumeClaim.claimName"
         ("models", 8, []),
         ("unknown", 8, []),
         ("scratch", 1, []),
-        ("single", 1, []),
         ("scratch", 8, [f"(advice) {PATH}: 8 pods mount it, but ReadWriteOnce keeps them on one node"]),
         ("single", 2, [f"{PATH}: 2 pods mount it, but ReadWriteOncePod allows one"]),
     ],
@@ -199,7 +197,6 @@ def test_invalid_claim_name_is_reported(view: Snapshot | None) -> None:
     "changes",
     [
         {f"{POD}.serviceAccountName": "My SA"},
-        {f"{POD}.serviceAccount": "My SA"},
         {f"{POD}.runtimeClassName": "My Class"},
         first("envFrom", [{"configMapRef": {"name": "My Map"}}]),
         first("env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "My Map", "key": "a"}}}]),

@@ -57,22 +57,15 @@ def check(changes: Json) -> list[str]:
         {},  # the image decides who the user is
         {"spec.sshAuthMountPath": REMOVE},
         {"spec.sshAuthMountPath": HOME},
-        {"spec.sshAuthMountPath": "/root/.ssh/"},
         both(runAsUser=0),
         both(HOME, runAsUser=1000),
-        both(f"{HOME}/", runAsUser=1000),
         both(HOME, runAsNonRoot=True),
-        job(HOME, launcher_pod={"runAsUser": 1000, "fsGroup": 1000}, worker_pod={"runAsUser": 1000, "fsGroup": 1000}),
         job(HOME, launcher={"runAsUser": 1000}, worker={"runAsUser": 0}),  # an sshd of root accepts every user
-        job(HOME, launcher={"runAsUser": 1000}),
-        job(HOME, worker={"runAsUser": 1000}),
         job(launcher_pod={"runAsUser": 1000}, launcher={"runAsUser": 0}),  # the container's user overrides the pod's
         job(launcher_pod={"runAsNonRoot": True}, launcher={"runAsNonRoot": False}),
         job(worker_pod={"fsGroup": 1337}),  # the group may read authorized_keys
         both(HOME, runAsUser=1000, capabilities={"add": ["NET_BIND_SERVICE"]}),
-        both(HOME, runAsUser=1000, capabilities={"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}),
         both(HOME, runAsUser=1000, capabilities={"drop": ["all"], "add": ["cap_net_bind_service"]}),
-        both(HOME, runAsUser=1000, capabilities={"drop": ["SYS_CHROOT", "NET_RAW"]}),
         both(runAsUser=0, capabilities={"drop": ["NET_RAW"], "add": ["IPC_LOCK"]}),
         both(runAsUser=0, capabilities={"drop": ["ALL"], "add": ["SETGID", "SETUID", "SYS_CHROOT"]}),
         both(runAsUser=0, capabilities={"drop": ["ALL"], "add": ["ALL"]}),
@@ -110,11 +103,6 @@ def test_working_or_uncertain_combination_is_accepted(changes: Json) -> None:
         (both(runAsUser=1000), f'{FIELD}: "/root/.ssh" cannot be read by user 1000, only by root {BOTH}'),
         (job(worker={"runAsUser": 1000}), f'{FIELD}: "/root/.ssh" cannot be read by user 1000, only by root (Worker)'),
         (
-            job(launcher_pod={"runAsUser": 1000}),
-            f'{FIELD}: "/root/.ssh" cannot be read by user 1000, only by root (Launcher)',
-        ),
-        ({**both(runAsUser=1), FIELD: REMOVE}, f'{FIELD}: "/root/.ssh" cannot be read by user 1, only by root {BOTH}'),
-        (
             both("/root/.ssh/", runAsUser=1000),
             f'(advice) {FIELD}: "/root/.ssh/" is not for user 1000: other users can rarely read /root {BOTH}',
         ),
@@ -132,17 +120,9 @@ def test_working_or_uncertain_combination_is_accepted(changes: Json) -> None:
             job(HOME, launcher={"runAsUser": 1000}, worker={"runAsUser": 1001}),
             f"(advice) {CONTEXT}.runAsUser: sshd of user 1001 accepts only that user, the ",
         ),
-        (
-            job(HOME, launcher={"runAsUser": 1000}, worker_pod={"runAsUser": 1001}),
-            f"(advice) {WORKER}.securityContext.runAsUser: sshd of user 1001 accepts only that user, ",
-        ),
         # The workers' sshd.
         ({**both(HOME, runAsUser=1000), "Worker.template.spec.containers.0.command": REMOVE}, NO_COMMAND),
         ({**both(HOME, runAsNonRoot=True), "Worker.template.spec.containers.0.command": []}, NO_COMMAND),
-        (
-            {**both(HOME, runAsUser=1000), "Worker.template.spec.containers.0.command": ["/usr/sbin/sshd", "-De"]},
-            f"(advice) {WORKER}.containers[0].command: names no configuration, so sshd reads root's",
-        ),
         (both(HOME, runAsUser=1000, capabilities={"drop": ["ALL"]}), NO_BIND_SERVICE),
         (both(HOME, runAsNonRoot=True, capabilities={"drop": ["NET_BIND_SERVICE"]}), NO_BIND_SERVICE),
         (
@@ -189,7 +169,6 @@ IN_SCRIPT = ["bash", "-c", "mpirun --allow-run-as-root -np 4 x"]
     ("changes", "expected"),
     [
         ({}, f'{FIELD}: "/root/.ssh" is for root, {NOT_AS_ROOT}'),
-        ({FIELD: "/root/.ssh/"}, f'{FIELD}: "/root/.ssh/" is for root, {NOT_AS_ROOT}'),
         ({"Launcher": REMOVE}, f'{FIELD}: "/root/.ssh" is for root, {NOT_AS_ROOT}'),
         ({"Launcher.template.spec.containers.0.command": IN_SCRIPT}, AS_ROOT_IN_RESTRICTED),
         ({"Launcher.template.spec.containers.0.env": BY_VARIABLE}, AS_ROOT_IN_RESTRICTED),
@@ -328,7 +307,6 @@ AS_ROOT = "(advice) spec.mpiReplicaSpecs[Launcher]: mpirun does not start as roo
         ({IMAGE: "mpioperator/mpi-pi:openmpi"}, "Add --allow-run-as-root."),
         ({IMAGE: "docker.io/mpioperator/base"}, "Add --allow-run-as-root."),
         ({ENV: [ALLOW]}, 'Set OMPI_ALLOW_RUN_AS_ROOT_CONFIRM to "1".'),
-        (ROOT | {ENV: [ALLOW, CONFIRM | {"value": "true"}]}, 'Set OMPI_ALLOW_RUN_AS_ROOT_CONFIRM to "1".'),
     ],
 )
 def test_open_mpi_that_does_not_start_as_root_is_a_warning(changes: Json, fix: str) -> None:

@@ -55,7 +55,6 @@ def reported(changes: Json, *objects: Json, settings: Json = ON, old: Json | Non
             [queue("team", {"gpu": 1})],
             id="a resource that Kubernetes does not know",
         ),
-        pytest.param(TEAM, [queue("team", parent="root")], id="below root"),
         pytest.param(TEAM, [queue("team", parent="gone")], id="unknown parent"),
         pytest.param(
             TEAM | policy(queue="team", minAvailable=0), [queue("team", {GPU: 1})], id="no gang: minAvailable 0"
@@ -226,8 +225,6 @@ def test_only_requests_of_containers_are_added_up() -> None:
     [
         (None, None, "5"),  # two workers and the launcher
         ("high", None, "5"),
-        (None, "high", "10"),  # four workers, and the launcher, which the operator adds twice
-        ("gone", "gone", "5"),
     ],
 )
 def test_requests_of_a_gang_that_is_smaller_than_the_job_are_compared_with_the_queue(

@@ -51,10 +51,10 @@ def _metadata(job: MPIJob) -> Iterator[Violation]:
 def _quantities(job: MPIJob) -> Iterator[Violation]:
     for _, path, replica in job.replicas:
         for where, amounts in quantity_fields.of_template(replica.template):
-            for name, value in () if quantity.are_readable(amounts.values()) else amounts.items():
+            for name, value in amounts.items():
                 try:
                     quantity.parse(value)
                 except quantity.QuantityError as error:
-                    if not isinstance(value, str) or _PATTERN.fullmatch(value):
-                        continue
-                    yield Violation(f"{path}.template{quantity_fields.place(where, name)}", str(error), error.fix(name))
+                    if isinstance(value, str) and not _PATTERN.fullmatch(value):
+                        field = f"{path}.template{quantity_fields.place(where, name)}"
+                        yield Violation(field, str(error), error.fix(name))

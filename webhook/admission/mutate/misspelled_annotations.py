@@ -1,6 +1,6 @@
 """Warnings about ignored keys: misspelt annotations, and labels that should be annotations."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final
 
@@ -9,6 +9,7 @@ from webhook.api import annotations
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution
 from webhook.policy import exemptions
+from webhook.policy.in_force import Policy
 
 PREFIX: Final = "training.openshift.io/"
 KNOWN: Final = frozenset({*annotations.OF_USERS, exemptions.EXEMPT, exemptions.REASON})
@@ -20,7 +21,7 @@ _WAITS: Final = frozenset(("launcher-wait", "worker-readiness"))
 _ALIKE: Final = 0.75
 
 
-def cautions(job: MPIJob, injections: Collection[str]) -> dict[str, list[str]]:
+def cautions(job: MPIJob, policy: Policy) -> dict[str, list[str]]:
     """Warnings by ignored key."""
     by_key: dict[str, list[str]] = {}
     for key in [key for key in _ours(job.annotations) if key not in KNOWN][:MAX_UNKNOWN_ANNOTATIONS]:
@@ -28,7 +29,8 @@ def cautions(job: MPIJob, injections: Collection[str]) -> dict[str, list[str]]:
         meant = _FIELDS.get(key) or (near and f"{PREFIX}{near[0]}")
         if meant:
             by_key[key] = [Caution(f"has no effect; did you mean {meant}?")]
-    if job.annotations.get(annotations.WORKER_READINESS, "false") != "false" and _WAITS.isdisjoint(injections):
+    waits = job.annotations.get(annotations.WORKER_READINESS, "false") != "false"
+    if waits and _WAITS.isdisjoint([injection.id for injection, _ in policy.injections]):
         by_key[annotations.WORKER_READINESS] = [Caution("has no effect, the policy has launcher-wait off")]
     for key in _ours(job.labels):
         if key in KNOWN:

@@ -8,13 +8,10 @@ from msgspec import structs
 
 from webhook import injections
 from webhook.admission import too_large
-from webhook.admission.decision import Decision, is_quiet
+from webhook.admission.decision import Decision
 from webhook.admission.mutate import api_server_checks, misspelled_annotations, opt_out, updates
 from webhook.admission.request_context import context_of, name_of, old_job
-from webhook.admission.skipping import (
-    only_claims,
-    reason_to_inject_nothing,
-)
+from webhook.admission.skipping import only_claims, reason_to_inject_nothing
 from webhook.admission.validate import exemptions
 from webhook.api import annotations, document, mpijob, review, untyped
 from webhook.api.mpijob import MPIJob
@@ -35,7 +32,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     If an UPDATE drops injected values, they are restored (see `updates`). A Launcher or Worker that the update adds
     gets all injections.
     """
-    request = structs.replace(request, object=document.without_status(request.object))
+    request = structs.replace(request, object=document.as_submitted(request.object))
     if too_large.finding(request.object) or (request.operation == "UPDATE" and too_large.finding(request.old_object)):
         return Decision(name=request.name, skipped=too_large.TOO_LARGE)
     stored = None
@@ -69,10 +66,10 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
                 decision.told |= inject(builder, None)
                 decision.news = list(dict.fromkeys(builder.authors))
         else:
-            ids = [injection.id for injection, _ in policy.injections]
-            decision.told = misspelled_annotations.cautions(job, ids) | _inject(job, policy, ctx, builder)
+            decision.told = misspelled_annotations.cautions(job, policy) | _inject(job, policy, ctx, builder)
             decision.news = list(dict.fromkeys(builder.authors))
-            _list_injections(job, [author for author in decision.news if not is_quiet(author)], builder)
+            quiet = {injection.id for injection, _ in policy.injections if injection.quiet}
+            _list_injections(job, set(decision.news) - quiet, builder)
     except (PatchConflict, ShapeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
     if decision.skipped and not builder.operations:  # nothing to report
@@ -92,7 +89,7 @@ def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view
     if request.operation != "CREATE":
         return decision
     try:
-        job, content = document.decode(document.without_status(request.object))
+        job, content = document.decode(document.as_submitted(request.object))
         decision.name = name_of(request, job)
         reason = reason_to_inject_nothing(request, job, None, policy, view)
         if reason and not only_claims(request, reason, policy, view):
@@ -112,15 +109,14 @@ def _unskippable(policy: Policy) -> Policy:
     return replace(policy, injections=tuple(entry for entry in policy.injections if entry[0].unskippable))
 
 
-def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> None:
+def _list_injections(job: MPIJob, added: set[str], builder: PatchBuilder) -> None:
     """Write the annotation that shows users the ids of the injections. No program reads the annotation.
 
     Earlier ids stay, because the API server may call the webhook again after another webhook changed the job.
     """
-    listed = job.annotations.get(annotations.INJECTED, "").split(",")
-    earlier = [injection for injection in listed if injection in injections.REGISTRY]
-    ids = ",".join(sorted({*earlier, *added}))
-    if added and builder.get(_LIST_OF_INJECTIONS) != ids:
+    earlier = job.annotations.get(annotations.INJECTED, "")
+    ids = ",".join(sorted(added.union(injections.REGISTRY.keys() & earlier.split(",")) if earlier else added))
+    if added and ids != earlier:
         builder.write_own(_LIST_OF_INJECTIONS, ids)
 
 
@@ -150,15 +146,14 @@ def _inject(
     job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder, ids: frozenset[str] | None = None
 ) -> dict[str, list[str]]:
     """Run the injections that the job does not skip. Returns their notes by injection."""
-    notes_by_source: dict[str, list[str]] = {}
     notes: list[str] = [*opt_out.cautions(job, policy)]
-    if notes:
-        notes_by_source[annotations.SKIP] = notes
+    notes_by_source = {annotations.SKIP: notes} if notes else {}
     skipped = opt_out.honoured(job, policy)
     ctx = exemptions.for_injections(ctx, job, policy)
     for injection, settings in policy.injections:
-        if injection.id not in skipped and (ids is None or injection.id in ids):
-            builder.author = injection.id
-            if notes := [*injection.inject(job, settings, ctx, builder)]:
-                notes_by_source[injection.id] = notes
+        builder.author = author = injection.id
+        if author in skipped or (ids is not None and author not in ids):
+            continue
+        if notes := [*injection.inject(job, settings, ctx, builder)]:
+            notes_by_source[author] = notes
     return notes_by_source

@@ -66,7 +66,7 @@ def _images(template: PodTemplate) -> tuple[str, ...]:
 
 
 def _accelerator(template: PodTemplate, names: tuple[str, ...]) -> str:
-    for _, container in containers_with_devices(template):
+    for _, _, container in containers_with_devices(template):
         if (resources := container.resources) is not None:
             requested: list[str] = [*(resources.limits or ()), *(resources.requests or ())]
             for name in requested:

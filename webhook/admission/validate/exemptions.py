@@ -43,7 +43,7 @@ def excuse_for(
 ) -> ExemptionVerdict:
     """Look for an exemption in the policy first, and then in the job's annotation."""
     ended: date | None = None
-    for exemption in ctx.once(_concerned, policy):
+    for exemption in ctx.once(_concerned, policy) if policy.exemptions else ():
         if names_rule(exemption.rules, finding.rule):
             if not exemption.expired(today):
                 return ExemptionVerdict(finding, reason=exemption.reason)

@@ -76,12 +76,12 @@ def validate(
         decision.add(outcome.finding, leads_to)
     if cautions := list(exemptions.cautions(job, ctx)):
         decision.told[EXEMPT] = [*cautions]
-    decision.denied = messages.told_once(decision.denied)
+    if decision.denied:
+        decision.denied = messages.told_once(decision.denied)
+        decision.refused_gpus = rejected_gpus.of(decision, job, ctx)
     decision.put_worst_first()
-    decision.refused_gpus = rejected_gpus.of(decision, job, ctx)
-    for rule, _, action in policy.rules:
-        if rule.reserves is not None and action is Action.DENY:
-            decision.reservation = rule.reserves(job, ctx)
+    for reserves in policy.reserves:
+        decision.reservation = reserves(job, ctx)
     return decision
 
 

@@ -16,7 +16,10 @@ class Level(StrEnum):
 
     @property
     def strictness(self) -> int:
-        return [*Level].index(self)
+        return _LEVELS.index(self)
+
+
+_LEVELS = (*Level,)
 
 
 class Version(NamedTuple):

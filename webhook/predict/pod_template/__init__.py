@@ -12,7 +12,8 @@ import msgspec
 
 from webhook.api import written
 from webhook.predict.pod_template import model
-from webhook.predict.pod_template.check_pod import Role, check_template
+from webhook.predict.pod_template.check_containers import Role
+from webhook.predict.pod_template.check_pod import check_template
 from webhook.predict.pod_template.fault import Fault, Faults, Kind
 from webhook.predict.pod_template.reading import decode, decode_job
 

@@ -3,14 +3,14 @@
 import json
 import re
 from collections.abc import Mapping, Sequence, Set
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import astuple
 
 from webhook.api import names, sshd
 from webhook.api.crd_schema import such_as
-from webhook.api.pod import SHARED_MEMORY, Volume
+from webhook.api.pod import SHARED_MEMORY, PodTemplate
 from webhook.predict.limits import MAX_MOUNT_SUGGESTIONS
 from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.check_volumes import check_field, check_resource_field
@@ -23,52 +23,68 @@ _FIELDS = frozenset(
         *("spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
     }
 )
-_MODES: Final = {"ro": ", and readOnly: true", "rw": ""}
+_MODES: Final = {":ro": ", and readOnly: true", ":rw": ""}
 """Modes that Docker reads at the end of a mount path, each with the end of the fix."""
+_WAYS: Final = len(model.ValueFrom.__struct_fields__)
 _SOURCES = "fieldRef, resourceFieldRef, configMapKeyRef or secretKeyRef"
 
 
-class Pod(NamedTuple):
+class Role(msgspec.Struct, frozen=True, gc=False):
+    """A pod template of the job. `path` is the path of the template."""
+
+    name: str
+    path: str
+    template: PodTemplate
+    volumes: tuple[str, ...]
+    """The names of the volumes that the operator adds."""
+    never_restarts: bool
+    all_templates: Sequence[PodTemplate] = ()
+    """The pod templates of all roles."""
+
+
+class Pod(msgspec.Struct, frozen=True, gc=False):
     """Facts about a pod that the checks of its containers need."""
 
+    role: Role
+    spec: model.PodSpec
     volumes: Mapping[str, model.Volume]
-    operators: tuple[str, ...]
-    """The names of volumes that the operator adds."""
-    claimed: list[str]
-    """The names of volumes that are claims; only these can be block devices."""
     claims: Set[str]
     """The names of the pod's resource claims."""
-    host_users: bool
-    never_restarts: bool
     without_ranges: bool | None
     """True if no LimitRange sets default resources; None if this is unknown."""
-    of_all_roles: Sequence[Volume]
-    """The volumes of all roles."""
 
 
 def check_container(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
-    texts.check(faults, f"{path}.name", container.name, texts.label)
+    if texts.label(container.name):
+        texts.check(faults, f"{path}.name", container.name, texts.label)
     if (folder := container.working_dir) and not folder.startswith("/") and ":" not in folder:
         fault, fix = f'"{shown(folder)}" is not absolute, so the container never starts', "Begin it with /."
         faults.add(f"{path}.workingDir", fault, fix, advisory=True)
-    _ports(container.ports or [], f"{path}.ports", faults)
-    _env(container.env or [], f"{path}.env", pod, faults)
-    _env_from(container.env_from or [], f"{path}.envFrom", faults)
-    _mounts(container, f"{path}.volumeMounts", pod, faults)
-    _devices(container.volume_devices or [], f"{path}.volumeDevices", pod, faults)
+    if container.ports:
+        _ports(container.ports, path, faults)
+    if container.env:
+        _env(container.env, path, pod, faults)
+    if container.env_from:
+        _env_from(container.env_from, f"{path}.envFrom", faults)
+    if container.volume_mounts:
+        _mounts(container, container.volume_mounts, path, pod, faults)
+    if container.volume_devices:
+        _devices(container.volume_devices, f"{path}.volumeDevices", pod, faults)
     if container.resources is not None:
         check_resources(container.resources, f"{path}.resources", faults, without_ranges=pod.without_ranges)
-        _claims(container.resources.claims or [], f"{path}.resources.claims", pod, faults)
-    _resize(container.resize_policy or [], f"{path}.resizePolicy", pod, faults)
+        if container.resources.claims:
+            _claims(container.resources.claims, f"{path}.resources.claims", pod, faults)
+    if container.resize_policy:
+        _resize(container.resize_policy, f"{path}.resizePolicy", pod, faults)
     if container.security_context is not None:
-        check_security(container.security_context, f"{path}.securityContext", faults, host_users=pod.host_users)
+        check_security(container.security_context, f"{path}.securityContext", pod, faults)
 
 
 def _ports(ports: list[model.Port], path: str, faults: Faults) -> None:
     used: set[str] = set()
     for index, port in enumerate(ports):
         if port.name:
-            where = f"{path}[{index}].name"
+            where = f"{path}.ports[{index}].name"
             if problem := texts.port_name(port.name):
                 texts.note(faults, where, port.name, problem)
             elif port.name in used:
@@ -79,17 +95,14 @@ def _ports(ports: list[model.Port], path: str, faults: Faults) -> None:
 def _env(env: list[model.EnvVar], path: str, pod: Pod, faults: Faults) -> None:
     if not texts.variables([variable.name for variable in env]):
         for index, variable in enumerate(env):
-            texts.check(faults, f"{path}[{index}].name", variable.name, texts.variable, texts.LETTERS)
+            texts.check(faults, f"{path}.env[{index}].name", variable.name, texts.variable, texts.LETTERS)
     for index, variable in enumerate(env):
         if variable.value_from is not None:
-            where = f"{path}[{index}].valueFrom"
-            _value_from(variable, variable.value_from, where, faults)
-            if variable.value_from.file_key_ref is not None:
-                _file(variable.value_from.file_key_ref.volume_name, f"{where}.fileKeyRef", pod, faults)
+            _value_from(variable, variable.value_from, f"{path}.env[{index}].valueFrom", pod, faults)
 
 
-def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, faults: Faults) -> None:
-    number = len(source.__struct_fields__) - astuple(source).count(None)
+def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, pod: Pod, faults: Faults) -> None:
+    number = _WAYS - astuple(source).count(None)
     if not number:
         faults.add(where, "names no source", f"Set one of {_SOURCES}, or value instead of it.", Kind.REQUIRED)
     elif variable.value:
@@ -104,6 +117,8 @@ def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, fau
         _key(source.config_map_key_ref, f"{where}.configMapKeyRef", faults)
     if source.secret_key_ref is not None:
         _key(source.secret_key_ref, f"{where}.secretKeyRef", faults)
+    if source.file_key_ref is not None:
+        _file(source.file_key_ref.volume_name, f"{where}.fileKeyRef", pod, faults)
 
 
 def _file(name: str | None, path: str, pod: Pod, faults: Faults) -> None:
@@ -143,21 +158,21 @@ def _source(reference: model.SourceRef, path: str, faults: Faults) -> None:
         texts.note(faults, f"{path}.name", reference.name, problem)
 
 
-def _mounts(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
+def _mounts(container: model.Container, mounts: list[model.VolumeMount], path: str, pod: Pod, faults: Faults) -> None:
     mount_paths: set[str] = set()
-    for index, mount in enumerate(container.volume_mounts or ()):
-        where = f"{path}[{index}]"
-        if mount.name not in pod.volumes and mount.name not in pod.operators and mount.name:
-            _no_volume(mount.name, f"{where}.name", pod, faults)
-        if mount.mount_path in mount_paths and mount.mount_path:
-            fault = f'there is another mount at "{shown(mount.mount_path)}"'
-            faults.add(f"{where}.mountPath", fault, "Mount it elsewhere, or remove it.")
-        mount_paths.add(mount.mount_path)
-        folder, _, mode = mount.mount_path.rpartition(":")
-        if folder and mode in _MODES:
-            fault, fix = f'":{mode}" is part of the path', f"Write {shown(folder)}{_MODES[mode]}."
-            faults.add(f"{where}.mountPath", fault, fix, advisory=True)
-        _mount(mount, container, where, faults)
+    for index, mount in enumerate(mounts):
+        mount_path = mount.mount_path
+        if mount.name not in pod.volumes and mount.name not in pod.role.volumes and mount.name:
+            _no_volume(mount.name, f"{path}.volumeMounts[{index}].name", pod, faults)
+        if mount_path in mount_paths and mount_path:
+            fault = f'there is another mount at "{shown(mount_path)}"'
+            faults.add(f"{path}.volumeMounts[{index}].mountPath", fault, "Mount it elsewhere, or remove it.")
+        mount_paths.add(mount_path)
+        if (mode := mount_path[-3:]) in _MODES and (folder := mount_path[:-3]):
+            fault, fix = f'"{mode}" is part of the path', f"Write {shown(folder)}{_MODES[mode]}."
+            faults.add(f"{path}.volumeMounts[{index}].mountPath", fault, fix, advisory=True)
+        if mount.sub_path or mount.sub_path_expr or mount.mount_propagation or mount.recursive_read_only:
+            _mount(mount, container, f"{path}.volumeMounts[{index}]", faults)
 
 
 def _without_defaults(fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -169,8 +184,10 @@ def _no_volume(name: str, path: str, pod: Pod, faults: Faults) -> None:
     if len(faults) < MAX_MOUNT_SUGGESTIONS:
         closest = names.closest_name(texts.label_corrected(name), written)
     volume = f"{{name: {shown(name)}, persistentVolumeClaim: {{claimName: {shown(name)}}}}}"
-    for other in (each for each in pod.of_all_roles if each.name == name and isinstance(each, model.Volume)):
-        volume = shown(json.dumps(json.loads(msgspec.json.encode(other), object_hook=_without_defaults)), 300)
+    specs = [template.spec for template in pod.role.all_templates if template.spec]
+    for other in (each for spec in specs for each in spec.volumes or ()):
+        if other.name == name and isinstance(other, model.Volume):
+            volume = shown(json.dumps(json.loads(msgspec.json.encode(other), object_hook=_without_defaults)), 300)
     fix = f'Write "{closest}", or add the volume.' if closest else f"Add {volume} to volumes, or correct the name."
     faults.add(path, f'there is no volume "{shown(name)}"', fix)
 
@@ -199,9 +216,10 @@ def _devices(devices: list[model.VolumeDevice], path: str, pod: Pod, faults: Fau
     seen: set[str] = set()
     for index, device in enumerate(devices):
         where = f"{path}[{index}]"
-        if device.name and device.name not in pod.volumes and device.name not in pod.operators:
+        volume = pod.volumes.get(device.name)
+        if device.name and volume is None and device.name not in pod.role.volumes:
             _no_volume(device.name, f"{where}.name", pod, faults)
-        elif device.name and device.name not in pod.claimed:
+        elif device.name and not (volume and (volume.persistent_volume_claim or volume.ephemeral)):
             fault = f'"{shown(device.name)}" is not a claim, and only claims can be devices'
             faults.add(f"{where}.name", fault, "Use a persistentVolumeClaim, or volumeMounts.")
         if device.name in seen or device.device_path in seen:
@@ -229,7 +247,7 @@ def _resize(policies: list[model.ResizePolicy], path: str, pod: Pod, faults: Fau
         if policy.resource_name in seen:
             faults.add(f"{path}[{index}].resourceName", "is listed twice", "Remove one of the two.")
         seen.add(policy.resource_name)
-        if pod.never_restarts and policy.restart_policy == "RestartContainer":
+        if pod.role.never_restarts and policy.restart_policy == "RestartContainer":
             fault = "RestartContainer does not go with a pod whose restartPolicy is Never"
             faults.add(f"{path}[{index}].restartPolicy", fault, "Write NotRequired.")
 
@@ -237,29 +255,31 @@ def _resize(policies: list[model.ResizePolicy], path: str, pod: Pod, faults: Fau
 _PERIOD: Final = 30  # the API server's default for terminationGracePeriodSeconds
 
 
-def check_handlers(container: model.Container, path: str, faults: Faults, *, grace_period: int | None) -> None:
+def check_handlers(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
     for field, probe in container.probes:
-        if probe is not None:
-            _check_handler(probe, f"{path}.{field}", container, faults)
-            if isinstance(probe, model.ReadinessProbe) and probe.termination_grace_period_seconds is not None:
-                where = f"{path}.{field}.terminationGracePeriodSeconds"
-                faults.add(where, "is not for readiness probes", "Remove it.", Kind.FORBIDDEN)
+        _check_handler(probe, f"{path}.{field}", container, faults)
+        if isinstance(probe, model.ReadinessProbe) and probe.termination_grace_period_seconds is not None:
+            where = f"{path}.{field}.terminationGracePeriodSeconds"
+            faults.add(where, "is not for readiness probes", "Remove it.", Kind.FORBIDDEN)
     if container.lifecycle is not None:
         for field, handler in (
             ("postStart", container.lifecycle.post_start),
             ("preStop", container.lifecycle.pre_stop),
         ):
             if handler is not None:
-                _lifecycle(handler, f"{path}.lifecycle.{field}", container, faults, grace_period)
+                _lifecycle(handler, f"{path}.lifecycle.{field}", container, faults, pod)
 
 
-def check_probes_of_sshd(container: model.Container, path: str, faults: Faults) -> None:
-    """`container` is the only container of a worker. sshd answers only on its own port, and not by HTTP or gRPC."""
-    ports = sshd.listened(container)
-    for field, probe in container.probes if ports is not None else ():
-        if probe is None or any(way and way.host for way in (probe.http_get, probe.tcp_socket)):
+def check_probes_of_sshd(spec: model.PodSpec, path: str, faults: Faults) -> None:
+    """The only container of a worker may run sshd, which answers only on its own port, and not by HTTP or gRPC."""
+    containers = spec.containers or []
+    sidecars = [container for container in spec.init_containers or () if container.restart_policy == "Always"]
+    probes = containers[0].probes if len(containers) == 1 and not sidecars else []
+    ports = sshd.listened(containers[0]) if probes else None
+    for field, probe in probes if ports is not None else ():
+        if any(way and way.host for way in (probe.http_get, probe.tcp_socket)):
             continue
-        port, where = f"{ports[0]}" if ports else "", f"{path}.{field}"
+        port, where = f"{ports[0]}" if ports else "", f"{path}.containers[0].{field}"
         number = probe.tcp_socket and probe.tcp_socket.port
         if (way := probe.http_get or probe.grpc) and way.port not in sshd.USUAL | sshd.NAMES:
             fix = f"Write {{tcpSocket: {{port: {port}}}}}." if port else "Remove it, or write tcpSocket."
@@ -270,7 +290,7 @@ def check_probes_of_sshd(container: model.Container, path: str, faults: Faults) 
 
 def check_no_handlers(container: model.Container, path: str, faults: Faults) -> None:
     """Init containers that run to completion cannot have handlers."""
-    given = [field for field, probe in container.probes if probe is not None]
+    given = [field for field, _ in container.probes]
     if container.lifecycle is not None:
         given.append("lifecycle")
     for field in given:
@@ -279,10 +299,11 @@ def check_no_handlers(container: model.Container, path: str, faults: Faults) -> 
 
 
 def _lifecycle(
-    handler: model.LifecycleHandler, path: str, container: model.Container, faults: Faults, grace_period: int | None
+    handler: model.LifecycleHandler, path: str, container: model.Container, faults: Faults, pod: Pod
 ) -> None:
     _check_handler(handler, path, container, faults)
-    most = _PERIOD if grace_period is None else grace_period
+    period = pod.spec.termination_grace_period_seconds
+    most = _PERIOD if period is None else period
     if handler.sleep is not None and not 0 <= (handler.sleep.seconds or 0) <= most:
         fault = f"must be between 0 and terminationGracePeriodSeconds, which is {most}"
         faults.add(f"{path}.sleep.seconds", fault, f"Write {most} or less.")
@@ -317,8 +338,8 @@ def _check_handler(
             texts.check(faults, f"{path}.httpGet.httpHeaders[{index}].name", header.name, texts.header)
 
 
-def check_security(context: model.SecurityContext, path: str, faults: Faults, *, host_users: bool) -> None:
-    if context.proc_mount == "Unmasked" and host_users:
+def check_security(context: model.SecurityContext, path: str, pod: Pod, faults: Faults) -> None:
+    if context.proc_mount == "Unmasked" and pod.spec.host_users is not False:
         faults.add(f"{path}.procMount", "Unmasked needs hostUsers: false in the pod", "Remove it.", Kind.FORBIDDEN)
     capabilities = (context.capabilities and context.capabilities.add) or ()
     if context.allow_privilege_escalation is False:
@@ -331,7 +352,8 @@ def check_security(context: model.SecurityContext, path: str, faults: Faults, *,
         if name.startswith("CAP_"):
             fault = "begins with CAP_, which containerd adds too"
             faults.add(f"{path}.capabilities.add[{index}]", fault, f"Write {name[4:]}.", advisory=True)
-    _profiles(context, path, faults)
+    if context.seccomp_profile or context.app_armor_profile:
+        _profiles(context, path, faults)
 
 
 def check_pod_security(context: model.PodSecurityContext, path: str, faults: Faults) -> None:
@@ -367,25 +389,28 @@ def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: s
 
 
 # These programs run as root: mpirun with --allow-run-as-root, and sshd without a configuration file (-f).
+_NO_CONTEXT: Final = model.SecurityContext()
 _OF_ROOT: Final = re.compile(r"allow-run-as-root|/sshd\b(?!.* -f)")
 
 
-def check_users(template: model.Template, spec: model.PodSpec, path: str, faults: Faults) -> None:
+def check_users(spec: model.PodSpec, path: str, faults: Faults) -> None:
     """The kubelet does not start a container with `runAsNonRoot: true` and the user 0 (`verifyRunAsNonRoot`)."""
     if spec.os is not None and spec.os.name == "windows":
         return
-    of_pod = spec.security_context or model.PodSecurityContext()
-    for field, index, container in template.each_container:
-        own, where = container.security_context or model.SecurityContext(), f"{path}.{field}[{index}]"
-        non_root, user, non_root_at, user_at = of_pod.run_as_non_root, of_pod.run_as_user, path, path
-        if own.run_as_non_root is not None:
-            non_root, non_root_at = own.run_as_non_root, where
-        if own.run_as_user is not None:
-            user, user_at = own.run_as_user, where
-        if non_root and user == 0 and _OF_ROOT.search(" ".join(container.argv)):
-            fault, fix = "is true, but runAsUser is 0, so the container never starts", "Set it to false."
-            faults.add(f"{non_root_at}.securityContext.runAsNonRoot", fault, fix)
-        elif non_root and user == 0:
-            fault = "is 0, but runAsNonRoot is true, so the container never starts"
-            fix = "Set it to 1000, or runAsNonRoot to false."
-            faults.add(f"{user_at}.securityContext.runAsUser", fault, fix)
+    of_pod = spec.security_context or _NO_CONTEXT
+    for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for index, container in enumerate(containers or ()):
+            own = container.security_context or _NO_CONTEXT
+            non_root = of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root
+            user = of_pod.run_as_user if own.run_as_user is None else own.run_as_user
+            if not non_root or user != 0:
+                continue
+            if _OF_ROOT.search(" ".join(container.argv)):
+                where = path if own.run_as_non_root is None else f"{path}.{field}[{index}]"
+                fault, fix = "is true, but runAsUser is 0, so the container never starts", "Set it to false."
+                faults.add(f"{where}.securityContext.runAsNonRoot", fault, fix)
+            else:
+                where = path if own.run_as_user is None else f"{path}.{field}[{index}]"
+                fault = "is 0, but runAsNonRoot is true, so the container never starts"
+                fix = "Set it to 1000, or runAsNonRoot to false."
+                faults.add(f"{where}.securityContext.runAsUser", fault, fix)

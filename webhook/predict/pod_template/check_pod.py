@@ -4,14 +4,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import msgspec
-
 from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.mpijob import WORKER
-from webhook.api.pod import PodTemplate, Volume
 from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.check_containers import (
     Pod,
+    Role,
     check_container,
     check_handlers,
     check_no_handlers,
@@ -29,19 +27,6 @@ from webhook.predict.scheduler import satisfies
 _ARCHITECTURES: Final = {"x86_64": "amd64", "x86-64": "amd64", "aarch64": "arm64"}
 
 
-class Role(msgspec.Struct, frozen=True, gc=False):
-    """A pod template of the job. `path` is the path of the template."""
-
-    name: str
-    path: str
-    template: PodTemplate
-    volumes: tuple[str, ...]
-    """The names of the volumes that the operator adds."""
-    never_restarts: bool
-    of_all_roles: Sequence[Volume] = ()
-    """The volumes of all roles."""
-
-
 def check_template(template: model.Template, role: Role, faults: Faults, without_ranges: bool | None) -> None:
     """`template` is the role's template with the types of `model`."""
     check_labels(template.labels, f"{role.path}.metadata.labels", faults)
@@ -49,100 +34,79 @@ def check_template(template: model.Template, role: Role, faults: Faults, without
     if (spec := template.spec) is None:
         return
     path = f"{role.path}.spec"
-    check_volumes(spec.volumes or [], f"{path}.volumes", faults)
-    volumes = {volume.name: volume for volume in spec.volumes or ()}
+    volumes = check_volumes(spec.volumes or [], f"{path}.volumes", faults)
     if faults:  # one of the faults may be an invalid volume name
         volumes = {texts.label_corrected(name): volume for name, volume in volumes.items()}
-    pod = Pod(
-        volumes,
-        role.volumes,
-        [name for name, volume in volumes.items() if volume.persistent_volume_claim or volume.ephemeral],
-        _claims(spec.resource_claims or [], f"{path}.resourceClaims", faults),
-        spec.host_users is not False,
-        role.never_restarts,
-        without_ranges,
-        role.of_all_roles,
-    )
-    _containers(spec, path, pod, faults)
-    sidecars = [each for each in spec.init_containers or () if each.restart_policy == "Always"]
-    containers = spec.containers or []
-    if role.name == WORKER and len(containers) == 1 and not sidecars and not spec.host_network:
-        check_probes_of_sshd(containers[0], f"{path}.containers[0]", faults)
+    claims = _claims(spec.resource_claims, f"{path}.resourceClaims", faults) if spec.resource_claims else set()
+    _containers(spec, path, Pod(role, spec, volumes, claims, without_ranges), faults)
     if spec.resources is not None:
         check_pod_resources(spec, path, faults)
     if spec.overhead and not spec.runtime_class_name:
         fault = "needs a RuntimeClass with the same overhead"
         faults.add(f"{path}.overhead", fault, "Remove it: a RuntimeClass sets it.", Kind.FORBIDDEN)
-    _placement(spec, path, faults)
+    if spec.node_selector:
+        _node_selector(spec.node_selector, f"{path}.nodeSelector", faults)
+    if spec.tolerations:
+        check_tolerations(spec.tolerations, f"{path}.tolerations", faults)
+    if spec.affinity is not None:
+        check_affinity(spec.affinity, spec.node_selector or {}, f"{path}.affinity", faults)
+    if spec.topology_spread_constraints:
+        check_spread(spec.topology_spread_constraints, f"{path}.topologySpreadConstraints", faults)
     if spec.security_context is not None:
         check_pod_security(spec.security_context, f"{path}.securityContext", faults)
-    check_users(template, spec, path, faults)
+    check_users(spec, path, faults)
     check_huge_pages(spec, path, faults, without_ranges=without_ranges)
     check_host(spec, path, faults)
 
 
-def _placement(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    selector = spec.node_selector or {}
-    check_labels(selector, f"{path}.nodeSelector", faults)
+def _node_selector(selector: Mapping[str, str | None], path: str, faults: Faults) -> None:
+    check_labels(selector, path, faults)
     for key in ("kubernetes.io/arch", "kubernetes.io/os"):
         value = selector.get(key) or ""
         if value != (spelling := _ARCHITECTURES.get(value.lower(), value.lower())):
-            where, fix = f"{path}.nodeSelector[{key}]", f"Write {shown(spelling)}."
-            faults.add(where, f'"{shown(value)}" is not the label of any node', fix, advisory=True)
+            fix = f"Write {shown(spelling)}."
+            faults.add(f"{path}[{key}]", f'"{shown(value)}" is not the label of any node', fix, advisory=True)
     for key in (key for key, value in selector.items() if (value or "").isdecimal()):
         if is_accelerator(key, DEFAULT_ACCELERATORS):
-            where, fix = f"{path}.nodeSelector[{shown(key)}]", "Remove it: limits of containers request it."
-            faults.add(where, "is a resource, not the label of a node", fix, advisory=True)
-    check_tolerations(spec.tolerations or [], f"{path}.tolerations", faults)
-    if spec.affinity is not None:
-        check_affinity(spec.affinity, selector, f"{path}.affinity", faults)
-    check_spread(spec.topology_spread_constraints or [], f"{path}.topologySpreadConstraints", faults)
+            fix = "Remove it: limits of containers request it."
+            faults.add(f"{path}[{shown(key)}]", "is a resource, not the label of a node", fix, advisory=True)
 
 
 def _containers(spec: model.PodSpec, path: str, pod: Pod, faults: Faults) -> None:
     used: set[str] = set()
     host_ports: set[tuple[str, str, int]] = set()
-    for index, container in enumerate(spec.containers or ()):
-        where = f"{path}.containers[{index}]"
-        check_container(container, where, pod, faults)
-        _once(container.name, where, used, faults)
-        _host_ports(container, where, host_ports, spec, faults)
-        check_handlers(container, where, faults, grace_period=spec.termination_grace_period_seconds)
-    for index, container in enumerate(spec.init_containers or ()):
-        where = f"{path}.initContainers[{index}]"
-        check_container(container, where, pod, faults)
-        _once(container.name, where, used, faults)
-        _host_ports(container, where, set(), spec, faults, init=True)
-        if container.restart_policy == "Always":
-            check_handlers(container, where, faults, grace_period=spec.termination_grace_period_seconds)
-        else:
-            check_no_handlers(container, where, faults)
+    probed = False
+    for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for index, container in enumerate(containers or ()):
+            where, init = f"{path}.{field}[{index}]", field == "initContainers"
+            check_container(container, where, pod, faults)
+            if (name := container.name) in used and name:
+                faults.add(f"{where}.name", f'there is another container "{shown(name)}"', f"Write {name}-2.")
+            used.add(name)
+            if container.ports:
+                _host_ports(container.ports, where, set() if init else host_ports, pod, faults, init=init)
+            if container.lifecycle or container.liveness_probe or container.readiness_probe or container.startup_probe:
+                probed = True
+                if init and container.restart_policy != "Always":
+                    check_no_handlers(container, where, faults)
+                else:
+                    check_handlers(container, where, pod, faults)
     if spec.ephemeral_containers:
         fault = "cannot be set when a pod is created"
         faults.add(f"{path}.ephemeralContainers", fault, "Remove it: kubectl debug adds them.", Kind.FORBIDDEN)
-
-
-def _once(name: str, path: str, used: set[str], faults: Faults) -> None:
-    if name and name in used:
-        faults.add(f"{path}.name", f'there is another container "{shown(name)}"', f"Write {name}-2.")
-    used.add(name)
+    if probed and pod.role.name == WORKER and not spec.host_network:
+        check_probes_of_sshd(spec, path, faults)
 
 
 def _host_ports(
-    container: model.Container,
-    path: str,
-    used: set[tuple[str, str, int]],
-    spec: model.PodSpec,
-    faults: Faults,
-    *,
-    init: bool = False,
+    ports: list[model.Port], path: str, used: set[tuple[str, str, int]], pod: Pod, faults: Faults, *, init: bool
 ) -> None:
-    for index, port in enumerate(container.ports or ()):
-        number = port.host_port or (port.container_port if spec.host_network else 0)
+    for index, port in enumerate(ports):
+        number = port.host_port or (port.container_port if pod.spec.host_network else 0)
         if not number:
             continue
         where = f"{path}.ports[{index}].hostPort"
-        if spec.host_network and number != port.container_port and not init:
+        if pod.spec.host_network and number != port.container_port and not init:
             fault = f"is {number}, must be the containerPort {port.container_port} with hostNetwork"
             faults.add(where, fault, "Remove it.")
         address = (port.protocol or "TCP", port.host_ip or "", number)
@@ -194,8 +158,10 @@ def check_host(spec: model.PodSpec, path: str, faults: Faults) -> None:
     account = "serviceAccountName" if spec.service_account_name else "serviceAccount"
     texts.check(faults, f"{path}.{account}", spec.service_account_name or spec.service_account, texts.subdomain)
     texts.check(faults, f"{path}.runtimeClassName", spec.runtime_class_name, texts.subdomain)
-    _dns(spec, path, faults)
-    _gates(spec, path, faults)
+    if spec.dns_config or spec.dns_policy == "None":
+        _dns(spec, path, faults)
+    if spec.readiness_gates or spec.scheduling_gates:
+        _gates(spec, path, faults)
     for index, alias in enumerate(spec.host_aliases or ()):
         texts.check(faults, f"{path}.hostAliases[{index}].ip", alias.ip, texts.address, "Write it as 10.0.0.1.")
         where = f"{path}.hostAliases[{index}].hostnames"
@@ -268,20 +234,20 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 def check_tolerations(tolerations: list[model.Toleration], path: str, faults: Faults) -> None:
     for index, toleration in enumerate(tolerations):
-        where, value = f"{path}[{index}]", toleration.value
-        texts.check(faults, f"{where}.key", toleration.key, texts.label_key, texts.LETTERS)
-        if not toleration.key and toleration.operator in {None, "", "Equal"}:
+        key, value = toleration.key, toleration.value
+        if key and texts.label_key(key):
+            texts.check(faults, f"{path}[{index}].key", key, texts.label_key, texts.LETTERS)
+        if not key and toleration.operator in {None, "", "Equal"}:
             fix = f"Set the key, or operator: Exists{' without a value' if value else ''} for every taint."
-            faults.add(f"{where}.operator", "must be Exists where no key is set", fix)
+            faults.add(f"{path}[{index}].operator", "must be Exists where no key is set", fix)
         if value and toleration.operator == "Exists":
             fault = "does not go with operator Exists"
-            faults.add(f"{where}.value", fault, "Remove it, or use operator: Equal.", Kind.FORBIDDEN)
-        else:
-            texts.check(faults, f"{where}.value", value, texts.label_value, texts.LETTERS)
-        not_evicting = toleration.effect in {None, "", "NoSchedule", "PreferNoSchedule"}
-        if toleration.toleration_seconds is not None and not_evicting:
+            faults.add(f"{path}[{index}].value", fault, "Remove it, or use operator: Equal.", Kind.FORBIDDEN)
+        elif value:
+            texts.check(faults, f"{path}[{index}].value", value, texts.label_value, texts.LETTERS)
+        if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
             fault = "must be NoExecute where tolerationSeconds is set"
-            faults.add(f"{where}.effect", fault, "Write NoExecute, or remove tolerationSeconds.")
+            faults.add(f"{path}[{index}].effect", fault, "Write NoExecute, or remove tolerationSeconds.")
 
 
 def check_affinity(affinity: model.Affinity, selector: Mapping[str, str | None], path: str, faults: Faults) -> None:

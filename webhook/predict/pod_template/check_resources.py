@@ -53,7 +53,12 @@ def _least(container: model.Container) -> dict[str, Quantity]:
 
 def check_huge_pages(spec: model.PodSpec, path: str, faults: Faults, *, without_ranges: bool | None) -> None:
     """A container or the pod must request the page size of a mounted volume of huge pages."""
-    if without_ranges is False:
+    huge_pages = [
+        (index, volume.name, volume.empty_dir.medium)
+        for index, volume in enumerate(spec.volumes or ())
+        if volume.empty_dir and volume.empty_dir.medium and volume.empty_dir.medium.startswith(_MEDIUM)
+    ]
+    if without_ranges is False or not huge_pages:
         return
     containers = [*(spec.containers or ()), *(spec.init_containers or ())]
     mounted = {mount.name for container in containers for mount in container.volume_mounts or ()}
@@ -64,15 +69,14 @@ def check_huge_pages(spec: model.PodSpec, path: str, faults: Faults, *, without_
         for name in (*(resources.limits or ()), *(resources.requests or ()))
         if name.startswith(HUGE_PAGES)
     }
-    for index, volume in enumerate(spec.volumes or ()):
-        medium = (volume.empty_dir and volume.empty_dir.medium) or ""
-        if not medium.startswith(_MEDIUM) or volume.name not in mounted:
+    for index, name, medium in huge_pages:
+        if name not in mounted:
             continue
         where, size = f"{path}.volumes[{index}].emptyDir.medium", medium.removeprefix(_MEDIUM).removeprefix("-")
         if not (sizes if medium == _MEDIUM else page_size(HUGE_PAGES + size) in sizes):
-            fault = f'no container requests pages for "{volume.name}" (the pods never start)'
+            fault = f'no container requests pages for "{name}" (the pods never start)'
             fix = f"Set the limit {HUGE_PAGES}{size or '2Mi'} of a container."
             faults.add(where, fault, fix, advisory=without_ranges is None)
         elif medium == _MEDIUM and len(sizes) > 1:
-            fault = f'there are several sizes of pages for "{volume.name}" (the pods never start)'
+            fault = f'there are several sizes of pages for "{name}" (the pods never start)'
             faults.add(where, fault, f"Name the size, as {_MEDIUM}-2Mi.", advisory=without_ranges is None)

@@ -151,20 +151,22 @@ _LONGEST_DRIVER: Final = 63
 _MEBIBYTE: Final = 2**20 * quantity.NANO
 
 
-def check_volumes(volumes: list[model.Volume], path: str, faults: Faults) -> None:
-    used: set[str] = set()
+def check_volumes(volumes: list[model.Volume], path: str, faults: Faults) -> dict[str, model.Volume]:
+    """Returns the volumes by name."""
+    by_name: dict[str, model.Volume] = {}
     for index, volume in enumerate(volumes):
         if problem := texts.label(volume.name):
             texts.note(faults, f"{path}[{index}].name", volume.name, problem, texts.SPELLING)
-        elif volume.name in used:
+        elif volume.name in by_name:
             faults.add(f"{path}[{index}].name", f'there is another volume "{volume.name}"', f"Write {volume.name}-2.")
-        used.add(volume.name)
+        by_name[volume.name] = volume
         if astuple(volume).count(None) < _OTHERS:
             names = [name for attribute, name in model.SOURCES if getattr(volume, attribute) is not None]
             fault = f"has both {names[0]} and {names[1]}, but a volume has only one source"
             faults.add(f"{path}[{index}]", fault, "Make two volumes of it, or remove one of them.", Kind.FORBIDDEN)
         elif volume.persistent_volume_claim is None:
             _source(volume, f"{path}[{index}]", faults)
+    return by_name
 
 
 def _source(volume: model.Volume, path: str, faults: Faults) -> None:
@@ -174,7 +176,8 @@ def _source(volume: model.Volume, path: str, faults: Faults) -> None:
         if (medium := volume.empty_dir.medium) and medium != "Memory" and not medium.startswith("HugePages"):
             fault = f'no node supports "{shown(medium)}", so the pods never start'
             faults.add(f"{path}.emptyDir.medium", fault, "Write Memory, or remove it.", advisory=True)
-        _size_limit(volume.empty_dir.size_limit, f"{path}.emptyDir.sizeLimit", faults)
+        if volume.empty_dir.size_limit is not None:
+            _size_limit(volume.empty_dir.size_limit, f"{path}.emptyDir.sizeLimit", faults)
     elif volume.secret is not None:
         check_items(volume.secret.items, f"{path}.secret", faults)
     elif volume.host_path is not None:
@@ -210,8 +213,6 @@ def _projected(source: model.ProjectedSource, path: str, faults: Faults) -> None
 
 
 def _size_limit(written: object, path: str, faults: Faults) -> None:
-    if written is None:
-        return
     try:
         amount = quantity.parse(written)
     except QuantityError:

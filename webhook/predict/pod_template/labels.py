@@ -26,12 +26,11 @@ def check_annotations(annotations: Mapping[str, str | None], path: str, faults: 
     for key in annotations:
         if problem := texts.label_key(key) and texts.label_key(key.lower()):
             faults.add(f"{path}[{shown(key)}]", f"its key {problem}", _renamed(key))
+    text = "".join([*annotations, *filter(None, annotations.values())])
     # A character has at most four bytes. Annotations with few characters are therefore not encoded.
-    if sum(len(key) + len(value or "") for key, value in annotations.items()) * 4 > MAX_TEMPLATE_ANNOTATIONS_BYTES:
-        size = sum(len(key.encode()) + len((value or "").encode()) for key, value in annotations.items())
-        if size > MAX_TEMPLATE_ANNOTATIONS_BYTES:
-            fault = f"have {size:,} bytes, the maximum is {MAX_TEMPLATE_ANNOTATIONS_BYTES:,}"
-            faults.add(path, fault, "Leave some out.")
+    if 4 * len(text) > MAX_TEMPLATE_ANNOTATIONS_BYTES and (size := len(text.encode())) > MAX_TEMPLATE_ANNOTATIONS_BYTES:
+        fault = f"have {size:,} bytes, the maximum is {MAX_TEMPLATE_ANNOTATIONS_BYTES:,}"
+        faults.add(path, fault, "Leave some out.")
 
 
 def check_selector(selector: model.Selector | model.PodSelector | None, path: str, faults: Faults) -> None:
@@ -47,14 +46,15 @@ def check_requirement(
     requirement: model.Requirement | model.NodeRequirement, path: str, faults: Faults, *, any_value: bool = False
 ) -> None:
     """With `any_value`, the syntax of the values is not checked."""
-    operator, values, where = requirement.operator, requirement.values or [], f"{path}.values"
+    operator, values = requirement.operator, requirement.values or []
     match operator:
         case "In" | "NotIn" if not values:
-            faults.add(where, f"is empty, but {operator} needs a value", "Name the values.", Kind.REQUIRED)
+            faults.add(f"{path}.values", f"is empty, but {operator} needs a value", "Name the values.", Kind.REQUIRED)
         case "Exists" | "DoesNotExist" if values:
-            faults.add(where, f"does not go with {operator}", "Remove it.", Kind.FORBIDDEN)
+            faults.add(f"{path}.values", f"does not go with {operator}", "Remove it.", Kind.FORBIDDEN)
         case "Gt" | "Lt" if len(values) != 1:
-            faults.add(where, f"must be one number for {operator}", "Name one number.", Kind.REQUIRED)
-    texts.check(faults, f"{path}.key", requirement.key, texts.label_key)
-    if not any_value:
-        texts.check_each(faults, where, values, texts.label_value)
+            faults.add(f"{path}.values", f"must be one number for {operator}", "Name one number.", Kind.REQUIRED)
+    if texts.label_key(requirement.key):
+        texts.check(faults, f"{path}.key", requirement.key, texts.label_key)
+    if values and not any_value:
+        texts.check_each(faults, f"{path}.values", values, texts.label_value)

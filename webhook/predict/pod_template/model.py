@@ -454,12 +454,11 @@ class Container(pod.Container, rename="camel", gc=False, kw_only=True):
     tty: bool | None = None
 
     @property
-    def probes(self) -> tuple[tuple[str, Probe | None], ...]:
-        return (
-            ("livenessProbe", self.liveness_probe),
-            ("readinessProbe", self.readiness_probe),
-            ("startupProbe", self.startup_probe),
-        )
+    def probes(self) -> list[tuple[str, Probe]]:
+        """(name in YAML, probe) of each probe."""
+        liveness, readiness, startup = self.liveness_probe, self.readiness_probe, self.startup_probe
+        fields = (("livenessProbe", liveness), ("readinessProbe", readiness), ("startupProbe", startup))
+        return [(field, probe) for field, probe in fields if probe is not None]
 
 
 class Toleration(pod.Toleration, rename="camel", gc=False, kw_only=True):
@@ -602,5 +601,5 @@ class PodSpec(pod.PodSpec, rename="camel", gc=False, kw_only=True):
     topology_spread_constraints: list[SpreadConstraint] | None = None
 
 
-class Template(pod.PodTemplate, gc=False, kw_only=True):
+class Template(pod.PodTemplate, kw_only=True):
     spec: PodSpec | None = None

@@ -35,33 +35,34 @@ MEANT_RESOURCES: Final = {
 def check_resources(resources: model.Resources, path: str, faults: Faults, *, without_ranges: bool | None) -> None:
     """`without_ranges` is True if no LimitRange sets default resources; None if this is unknown."""
     limits, requests = resources.limits or {}, resources.requests or {}
-    relative = Faults()
-    most = _amounts(limits, "limits", relative)
-    if relative or requests != limits:
-        _compare(most, _amounts(requests, "requests", relative), limits, relative, without_ranges)
-    if without_ranges is not False:
-        _huge_pages_alone(limits, requests, relative, advisory=without_ranges is None)
-    for fault in relative:
-        faults.add(f"{path}.{fault.path}", fault.message, fault.fix, fault.kind, advisory=fault.advisory)
+    earlier = len(faults)
+    most = _amounts(limits, f"{path}.limits", faults)
+    if requests != limits or len(faults) > earlier:
+        least = _amounts(requests, f"{path}.requests", faults)
+        _compare(most, least, limits, path, faults, without_ranges=without_ranges)
+    if without_ranges is not False and "cpu" not in limits and "memory" not in limits:
+        _huge_pages_alone(limits, requests, path, faults, advisory=without_ranges is None)
 
 
 def _compare(
     most: Mapping[str, Quantity],
     least: Mapping[str, Quantity],
     limits: Mapping[str, model.Amount],
+    path: str,
     faults: Faults,
+    *,
     without_ranges: bool | None,
 ) -> None:
     for name, amount in least.items():
         if (limit := most.get(name)) is not None:
             if amount != limit and (amount > limit or not is_overcommitted(name)):
-                _differs(name, amount, limit, faults)
+                _differs(name, amount, limit, path, faults)
         elif not (name in limits or is_overcommitted(name) or without_ranges is False or misspelt_accelerator(name)):
             fault = f"is missing, but the request is {quantity.format(amount)}"
             fix = f"Set it to {quantity.format(amount)}."
             # LimitRanges rarely set defaults for extended resources.
             advisory = without_ranges is None and name.startswith(HUGE_PAGES)
-            faults.add(f"limits[{name}]", fault, fix, Kind.REQUIRED, advisory=advisory)
+            faults.add(f"{path}.limits[{name}]", fault, fix, Kind.REQUIRED, advisory=advisory)
 
 
 def _amounts(written: Mapping[str, object], path: str, faults: Faults) -> dict[str, Quantity]:
@@ -119,24 +120,24 @@ def _whole(name: str, amount: Quantity, path: str, faults: Faults) -> None:
         faults.add(path, f"{quantity.format(amount)} is not whole", f"Set it to {quantity.whole(amount)}.")
 
 
-def _differs(name: str, amount: Quantity, limit: Quantity, faults: Faults) -> None:
+def _differs(name: str, amount: Quantity, limit: Quantity, path: str, faults: Faults) -> None:
     least, most = quantity.format(amount), quantity.format(limit)
     if is_overcommitted(name):
         fault, fix = f"{least} is above the limit of {most}", f"Set it to {most} or less, or raise the limit."
     else:
         fault, fix = f"{least} differs from the limit of {most}", f"Set it to {most}, or remove it: the limit applies."
-    faults.add(f"requests[{name}]", fault, fix)
+    faults.add(f"{path}.requests[{name}]", fault, fix)
 
 
 def _huge_pages_alone(
-    limits: Mapping[str, object], requests: Mapping[str, object], faults: Faults, *, advisory: bool
+    limits: Mapping[str, object], requests: Mapping[str, object], path: str, faults: Faults, *, advisory: bool
 ) -> None:
-    if "cpu" in limits or "memory" in limits or "cpu" in requests or "memory" in requests:
+    if "cpu" in requests or "memory" in requests:
         return
     for field, amounts in (("limits", limits), ("requests", requests)):
         if name := next((name for name in amounts if name.startswith(HUGE_PAGES)), None):
             fault, fix = "also needs cpu or memory", "Set memory and cpu too."
-            faults.add(f"{field}[{shown(name)}]", fault, fix, Kind.FORBIDDEN, advisory=advisory)
+            faults.add(f"{path}.{field}[{shown(name)}]", fault, fix, Kind.FORBIDDEN, advisory=advisory)
             return
 
 

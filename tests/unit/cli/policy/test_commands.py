@@ -127,18 +127,18 @@ class TestEffective:
 
 
 class TestDiff:
-    def test_changed_values_are_shown(self) -> None:
-        result = run("diff", "base.yaml", "strict.yaml")
-        assert (result.exit_code, result.stdout) == (1, "base changes\n  rules.worker-count.max: 8 -> 3\n")
-
-    def test_equal_policies_have_no_differences(self) -> None:
-        result = run("diff", "base.yaml", "base.yaml")
-        assert (result.exit_code, result.stdout) == (0, "nothing changes\n")
-        assert json.loads(run("diff", "base.yaml", "base.yaml", "-o", "json").stdout) == []
-
-    def test_policy_from_standard_input_is_compared(self) -> None:
-        result = run("diff", "-", "bare.yaml", stdin=HEADER + "mode: audit")
-        assert result.stdout == "standard input -> bare.yaml changes\n  mode: audit -> warn\n"
+    @pytest.mark.parametrize(
+        ("files", "code", "text"),
+        [
+            (("base.yaml", "strict.yaml"), 1, "base changes\n  rules.worker-count.max: 8 -> 3\n"),
+            (("base.yaml", "base.yaml"), 0, "nothing changes\n"),
+            (("base.yaml", "base.yaml", "-o", "json"), 0, "[]\n"),
+            (("-", "bare.yaml"), 1, "standard input -> bare.yaml changes\n  mode: audit -> warn\n"),
+        ],
+    )
+    def test_changed_values_are_shown(self, files: tuple[str, ...], code: int, text: str) -> None:
+        result = run("diff", *files, stdin=HEADER + "mode: audit")
+        assert (result.exit_code, result.stdout) == (code, text)
 
     @pytest.mark.parametrize("files", [("base.yaml", "broken.yaml"), ("nope.yaml", "base.yaml")])
     def test_unusable_input_is_an_error(self, files: tuple[str, str]) -> None:
@@ -288,7 +288,7 @@ class TestNew:
 
 
 @pytest.mark.parametrize(
-    ("given", "selector"),
+    ("text", "selector"),
     [
         ("", None),
         ("a==b", {"matchLabels": {"a": "b"}}),
@@ -301,8 +301,8 @@ class TestNew:
         ),
     ],
 )
-def test_selector_has_kubectls_syntax(given: str, selector: Any) -> None:
-    assert selector_of(given) == selector
+def test_selector_has_kubectls_syntax(text: str, selector: Any) -> None:
+    assert selector_of(text) == selector
 
 
 def test_schema_is_valid_json() -> None:

@@ -26,7 +26,6 @@ def text(changes: list[Change]) -> list[str]:
         ("mode: warn", "mode: audit", ["mode: warn -> audit"]),
         ("", "rules: {gpus: {max: 4}}", ["rules.gpus.max: not set (default 16) -> 4"]),
         ("rules: {gpus: {max: 4}}", "", ["rules.gpus.max: 4 -> not set (default 16)"]),
-        ("", "rules: {gpus: {max: 16}}", ["rules.gpus.max: not set (default 16) -> 16"]),
         ("", "priority: 0\nnamespaces: null", []),
         ("", "priority: 3", ["priority: 0 -> 3"]),
         ("", "namespaces: {matchLabels: {a: b}}", ["namespaces: null -> {matchLabels: {a: b}}"]),

@@ -120,7 +120,6 @@ def test_schema_agrees_with_the_service(text: str, valid: bool) -> None:
         ("rules.worker-count.max", "whole number, 1 or more"),
         ("rules.tier.features[3]", "runLauncherAsWorker, gangScheduling or priorityScheduling"),
         ("rules.worker-count.minimum", "action, min, max"),
-        ("rules.update-safety.most.of.all", "action"),
         ("injections.labels.job.a b/c.d", "mapping of text to text"),
         ("injections.tolerations.tolerations[0].efect", "key, operator, value, effect, tolerationSeconds"),
         ("exemptions[12].expires", "date such as 2027-01-31 or null"),

@@ -63,7 +63,6 @@ async def test_job_without_a_verdict_in_time_reserves_nothing() -> None:
         [ApiError(403, "no")],
         [ClusterError("no answer")],
         [ApiError(500, "oops")],
-        [ApiError(404, "there is no such namespace")],
     ],
 )
 async def test_failed_write_is_a_cluster_error(faults: list[Exception]) -> None:
@@ -157,11 +156,3 @@ async def test_failed_list_of_pods_affects_only_rejected_jobs() -> None:
     assert verdicts[:3] == [["a"], ["b"], ["c"]]
     assert isinstance(verdicts[3], ClusterError)
     assert world.outcomes == {"reserved": 3, "unavailable": 1}
-
-
-async def test_deleted_lease_is_created_again() -> None:
-    world = World()
-    await world.submit("a")
-    world.api.leases.clear()
-    assert await world.submit("b") == ["b"]
-    assert world.reserved == ["b"]

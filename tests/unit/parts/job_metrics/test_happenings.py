@@ -83,11 +83,6 @@ def test_changes_before_the_start_of_the_replica_are_not_counted(
     assert Changes([before]).of(before, after) == counted
 
 
-def test_name_beyond_the_limit_gets_the_label_for_all_other_names() -> None:
-    labels = Labels(2)
-    assert [labels.bounded(name) for name in ("a", "b", "c", "a", "d")] == ["a", "b", BEYOND, "a", BEYOND]
-
-
 def pods(job: JobLife, gpus: int, *, workers: int = 2, uid: str = "") -> MPIJobRecord:
     requests = {"nvidia.com/gpu": parse(gpus), "cpu": parse(4), "rdma/hca": parse(1)}
     worker = PodShape(PodResources((ContainerResources("spec.containers[0]", requests=requests),)))

@@ -102,13 +102,6 @@ async def test_posture_depends_on_the_policy_and_the_job(
             assert cluster.writes() == []
 
 
-async def test_job_name_that_is_not_a_valid_label_causes_no_error(cluster: KeptObjects) -> None:
-    store(cluster, "a" * 64)
-    async with running(cluster) as world:
-        assert cluster.named("networkpolicies") == {}
-        assert world.controller.reconciler.failing == 0
-
-
 async def test_job_that_cannot_be_decoded_is_reported(cluster: KeptObjects) -> None:
     """The job was created while the webhook did not check jobs."""
     store(cluster, changes={"Worker.template.spec.hostNetwork": "yes"})

@@ -176,10 +176,8 @@ def test_annotation_that_is_nested_too_deep_is_ignored(depth: int) -> None:
     "spec",
     [
         {"mpiReplicaSpecs": {"Worker": 5}},
-        {"sshAuthMountPath": 5},
         {"runLauncherAsWorker": "true"},
         {"mpiImplementation": "mine"},
-        {"launcherCreationPolicy": ["AtStartup"]},
     ],
 )
 def test_annotation_with_invalid_fields_is_not_converted_into_the_job(spec: Json) -> None:
@@ -356,11 +354,6 @@ def test_valid_spec_can_be_decoded(spec: Any) -> None:
         (V1, {"slotsPerWorker": 2**31}, ("spec.slotsPerWorker", "does not fit into 32 bits", False)),
         (V1, {"gpus": 5}, ("spec.gpus", "is not a field of this version", False)),
         (V1ALPHA2, {"mpiReplicaSpecs": {"Worker": 5}}, ("spec.mpiReplicaSpecs[Worker]", "is not a mapping", True)),
-        (
-            V1ALPHA1,
-            {"template": {"spec": {"volumes": [{"name": "a", "hostPath": 5}]}}},
-            ("spec.template.spec.volumes[0].hostPath", "is not a mapping", True),
-        ),
         (V1ALPHA1, in_container(env={}), ("spec.template.spec.containers[0].env", "is not a list", True)),
         (
             V1ALPHA1,

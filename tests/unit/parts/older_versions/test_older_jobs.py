@@ -86,7 +86,6 @@ def test_helper_finds_the_unreported_values_if_the_report_is_empty() -> None:
 @pytest.mark.parametrize(
     ("status", "step"),
     [
-        ({"conditions": [{"type": "Created", "status": "True"}]}, ""),
         ({"conditions": [{"type": "Succeeded", "status": "False"}]}, ""),
         ({"conditions": [{"type": "Running", "status": "True"}]}, "is running: the new one begins at the beginning"),
         (

@@ -64,7 +64,6 @@ def test_value_that_the_old_operator_ignored_is_reported_as_lost() -> None:
     [
         (V1, None, "Never", "Never"),
         (V1, "OnFailure", "OnFailure", "OnFailure"),
-        (V1, "Always", "OnFailure", "OnFailure"),
         (V1, "ExitCode", "OnFailure", "OnFailure"),
         (V1ALPHA2, None, "OnFailure", "OnFailure"),
         (V1ALPHA2, "Never", "Never", "Never"),

@@ -70,7 +70,6 @@ def test_units_per_node_come_from_the_field_or_else_from_the_option() -> None:
         ({}, r"spec\.replicas: is not set"),
         ({"gpus": 12, "gpusPerNode": 8}, r"spec\.gpus: 12 is not a multiple of the 8 per node"),
         ({"gpus": 0, "gpusPerNode": 8}, r"spec\.gpus: cannot be divided among workers"),
-        ({"gpus": 8, "gpusPerNode": 0}, r"spec\.gpus: cannot be divided among workers"),
         ({"gpus": "8"}, r"spec\.gpus: is not a whole number"),
         ({"gpus": 8, "mpiReplicaSpecs": {}}, r"spec\.mpiReplicaSpecs: is a field of later versions"),
         ({"replicas": 1, "template": None}, r"spec\.template: is not set"),

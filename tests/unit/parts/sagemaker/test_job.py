@@ -248,15 +248,10 @@ def test_missing_image_and_program_are_placeholders() -> None:
             "ResourceConfig.InstanceGroups: has several instance types (ml.",
         ),
         (request("a", "ml.z9.huge", 2), 'ResourceConfig.InstanceType: "ml.z9.huge" is not a known instance type'),
-        (request("a", None, 2), "ResourceConfig.InstanceType: is not set"),
         (request("a", "ml.p4d.24xlarge", None), "ResourceConfig.InstanceCount: is not set"),
         (request("a", "ml.p4d.24xlarge", 0), "ResourceConfig.InstanceCount: must be a whole number of 1 or more"),
         (p4d({"a": 1}), "HyperParameters[a]: must be a string, not a whole number"),  # type: ignore[dict-item]
         (p4d(Environment={"A": "1", "B": ["2"]}), "Environment[B]: must be a string, not a list"),
-        (
-            p4d(ResourceConfig={**MACHINES, "VolumeSizeInGB": -5}),
-            "ResourceConfig.VolumeSizeInGB: must be a whole number of 0 or more",
-        ),
         (p4d(mpi() | {"sagemaker_mpi_num_of_processes_per_host": "many"}), '"many" is not a number'),
         (p4d(mpi() | {"sagemaker_mpi_num_of_processes_per_host": "9" * 5000}), "is not a number of processes"),
         (p4d(mpi() | {"sagemaker_mpi_custom_mpi_options": "[1]"}), "is not a text of options"),

@@ -119,16 +119,6 @@ def test_environment_that_only_the_launcher_gets_is_reported():
     assert decision.warnings == [f"{fault}. Add -x HF_HOME to mpirun. [rank-environment]"]
 
 
-def test_violation_in_the_job_set_is_reported_with_its_path():
-    base = runtime()
-    base["spec"]["template"]["metadata"] = {"labels": {"team": "a b"}}
-
-    ((path, message, _, rule),) = refused(decide(train_job(), base))
-
-    assert (path, rule) == ("spec.runtimeRef", "upstream-contract")
-    assert message.endswith("(ClusterTrainingRuntime deepspeed, spec.template.metadata.labels[team])")
-
-
 def test_image_and_volume_missing_in_a_runtime_are_violations_only_of_its_jobs():
     base = runtime()
     del pods(base, LAUNCHER)["containers"][0]["image"]
@@ -208,14 +198,6 @@ def test_runtimes_and_jobs_without_mpi_are_skipped():
 )
 def test_other_kinds_and_versions_are_skipped(changes):
     assert decide(train_job(numNodes=300), runtime(), **changes).skipped == pipeline.NOT_OURS
-
-
-def test_runtime_of_the_namespace_is_used():
-    base = runtime(kinds.RUNTIME)
-    job = train_job(numNodes=300)
-    job["spec"]["runtimeRef"]["kind"] = kinds.RUNTIME
-
-    assert [rule for *_, rule in refused(decide(job, base))] == ["worker-count"]
 
 
 def test_update_is_rejected_only_for_new_violations():

@@ -152,7 +152,6 @@ def test_resumed_job_reserves_quota_for_its_missing_pods() -> None:
     ("condition", "status", "reserved"),
     [
         ("Complete", "True", False),
-        ("Failed", "True", False),
         ("Failed", "False", True),
         ("Suspended", "True", True),
     ],

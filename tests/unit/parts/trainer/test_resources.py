@@ -32,7 +32,6 @@ FAILED = {"type": "Failed", "status": "True"}
     [
         ({}, False),
         ({"status": {"conditions": None}}, False),
-        ({"status": {"conditions": [{"type": "Suspended", "status": "True"}]}}, False),
         ({"status": {"conditions": [{**FAILED, "status": "False"}]}}, False),
         ({"status": {"conditions": [{"type": "Suspended", "status": "False"}, FAILED]}}, True),
         ({"status": {"conditions": [{**FAILED, "type": "Complete"}]}}, True),

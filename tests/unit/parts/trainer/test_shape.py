@@ -32,7 +32,6 @@ def main_container(job, base, role):
     [
         ({}, True, 1),
         ({"numNodes": 3}, True, 2),
-        ({"numNodes": 3}, False, 3),
         ({"numNodes": 0}, True, 1),
         ({"numNodes": 0}, False, 0),
         ({}, False, 1),
@@ -207,21 +206,12 @@ def test_node_without_a_command_is_not_assumed_to_run_sshd():
     assert main_container(train_job(), base, "Worker")["args"] == ["(entrypoint)"]
 
 
-def test_runtime_without_an_mpi_policy_has_no_shape():
-    base = runtime()
-    base["spec"]["mlPolicy"] = {"numNodes": 1, "torch": {}}
-
-    assert of_runtime(base) is None
-    assert of_train_job(train_job(), record(base)) is None
-
-
 @pytest.mark.parametrize(
     ("text", "translated"),
     [
         ("Set replicas to 3 or fewer.", "Set numNodes to 4 or fewer."),
         ("Reduce worker count to 4 and -np to 8 (8 GPUs total)", "Reduce numNodes to 5 and -np to 8 (8 GPUs total)"),
         ("Use 4 workers.", "Use 5 nodes."),
-        ("Use 1 worker.", "Use 2 nodes."),
         ("Use 4 or set slotsPerWorker to 2.", "Use 4 or set numProcPerNode to 2."),
         ('"replicas" is not spec.slotsPerWorker', '"replicas" is not spec.mlPolicy.mpi.numProcPerNode'),
         ("Set spec.mpiReplicaSpecs[Worker].replicas.", "Set spec.mlPolicy.numNodes."),

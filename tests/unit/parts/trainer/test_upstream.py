@@ -14,8 +14,8 @@ ANOTHER = "Run as another user, with fsGroup, and sshAuthMountPath in its home."
 
 
 def violations(find, job, base=None):
-    found = find(of_train_job(job, record(base or runtime())))
-    return [(violation.path, violation.message, violation.fix) for violation in found]
+    violations = find(of_train_job(job, record(base or runtime())))
+    return [(violation.path, violation.message, violation.fix) for violation in violations]
 
 
 def names(shape):
@@ -67,7 +67,6 @@ NEVER = "so Trainer could never start the job"
         ("job-runtime-snapshot", OF_JOB, False, None, None),
         ("job-runtime-snapshot", FORMER, False, "belongs to a former job of this name", True),
         ("job-runtime-snapshot", OF_APP, True, "is still being deleted", True),
-        ("job-runtime-snapshot", OF_APP, False, f"exists and belongs to App job, {NEVER}", False),
         ("job-runtime-snapshot", None, False, f"exists and is not the job's, {NEVER}", False),
         ("job-mpi-hostfile", OF_APP, False, f"exists and belongs to App job, {NEVER}", False),
         ("job-mpi-hostfile", None, False, None, None),

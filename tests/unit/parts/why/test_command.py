@@ -253,9 +253,3 @@ def test_problem_found_by_the_operator_and_by_admission_is_reported_once(cluster
     cluster.set_list(f"{SPACE}/pods")
     report = json.loads(cluster.why("team-a/train", "-o", "json").stdout)
     assert [cause["id"] for cause in report["causes"]] == ["unreadable"]
-
-
-def test_contradicting_namespaces_give_exit_code_2(cluster: Cluster) -> None:
-    result = cluster.why("team-a/train", "-n", "team-b")
-    assert result.exit_code == 2
-    assert result.stderr == "error: team-a/train is not in namespace team-b: name one of the two\n"

@@ -1,6 +1,7 @@
 """The diagnosis for each cause that can block a job, and the order of causes."""
 
 import json
+from collections.abc import Collection
 from dataclasses import fields, replace
 from typing import Any
 
@@ -53,6 +54,11 @@ def unscheduled(message: str, **spec: Any) -> list[dict[str, Any]]:
     return [pod("train-worker-0", phase="Pending", node="", conditions=conditions, **spec), pod("train-worker-1")]
 
 
+def unschedulable(message: str, *, nodes: Collection[NodeShape] = (), **spec: Any) -> Sight:
+    """A job with a pending worker, for which the scheduler has this message."""
+    return sight(pods=unscheduled(f"0/4 nodes are available: {message}. x", **spec), nodes=nodes)
+
+
 def queued(message: str, reason: str = "Pending", **fields: Any) -> Sight:
     """A queued job whose Workload has this message from Kueue."""
     return sight(job=job(QUEUED), pods=[], workload=workload(false("QuotaReserved", reason, message), **fields))
@@ -72,7 +78,8 @@ def rejected(message: str) -> Sight:
 
 
 RUNNING = job({}, true("Running"))
-TAINTED = "0/4 nodes are available: 4 node(s) had untolerated taint(s). no new claims to deallocate"
+WAIT_FOR_WORKERS = {"name": "wait-for-workers"}
+TAINTED = "4 node(s) had untolerated taint(s)"
 GPU_NODES = NodeShape({}, frozenset(), (Taint("team", "", "NoSchedule"),), {"nvidia.com/gpu": Quantity(8)})
 OTHER_NODES = NodeShape({}, frozenset(), (Taint("web", "yes", "NoSchedule"),), {})
 SAME_WORKER = pod("train-worker-1")
@@ -495,9 +502,9 @@ STATES = {
 
 @pytest.mark.parametrize("case", TABLE)
 def test_state_and_summary_of_a_job(case: str) -> None:
-    seen, summary = TABLE[case]
+    facts, summary = TABLE[case]
     (state,) = (state for words, state in STATES.items() if summary.startswith(words))
-    diagnosis = diagnose(seen)
+    diagnosis = diagnose(facts)
     assert (diagnosis.summary, diagnosis.state) == (summary, state)
     assert all(cause.fix and cause.where and cause.text for cause in diagnosis.causes)
 
@@ -515,7 +522,21 @@ def test_finding_about_a_different_object_is_a_separate_cause() -> None:
     assert [cause.id for cause in diagnose(sight(pods=pods, findings=[other])).causes] == ["no-claim", "references"]
 
 
+FIXES_OF_CASES = {
+    "failed, and the pods are gone": "Set spec.mpiReplicaSpecs[Launcher].restartPolicy to Never",
+    "the job's workers use all GPUs": (
+        "Remove the devices from spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].resources.limits"
+    ),
+    "a pull secret that does not exist": "Create the Secret regcred in this namespace",
+    "evicted by an autoscaler": 'karpenter.sh/do-not-disrupt: "true"',
+    "evicted by a drain": "Create the job again: n takes no pods while it is cordoned.",
+    "preempted, and the worker was created again": "Set priorityClassName in the templates",
+    "the log of sshd has the cause": "Set StrictModes no in the worker's sshd_config",
+    "sshd without SYS_CHROOT": "Add SYS_CHROOT to spec.mpiReplicaSpecs[Worker]",
+}
+"""The fix by the case in TABLE."""
 FIXES = {
+    **{case: (TABLE[case][0], fix) for case, fix in FIXES_OF_CASES.items()},
     "no-name, outside a queue": (
         with_launcher(log("no-name.openmpi-4")),
         'set the annotation training.openshift.io/worker-readiness to the port of sshd, for example "22". The '
@@ -530,82 +551,56 @@ FIXES = {
         "The launcher waited for its workers",
     ),
     "no-name, though an init container waits": (
-        with_launcher(
-            log("no-name.openmpi-5"),
-            job=job({"Launcher.template.spec.initContainers": [{"name": "wait-for-workers"}]}),
-        ),
+        with_launcher(log("no-name.mpich"), job=job({"Launcher.template.spec.initContainers": [WAIT_FOR_WORKERS]})),
         "-c wait-for-workers names those missing.",
     ),
-    "a launcher that loses its log": (
-        TABLE["failed, and the pods are gone"][0],
-        "Set spec.mpiReplicaSpecs[Launcher].restartPolicy to Never",
-    ),
-    "workers that use all GPUs": (
-        TABLE["the job's workers use all GPUs"][0],
-        "Remove the devices from spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].resources.limits",
-    ),
-    "pull secret": (TABLE["a pull secret that does not exist"][0], "Create the Secret regcred in this namespace"),
-    "evicted by an autoscaler": (TABLE["evicted by an autoscaler"][0], 'karpenter.sh/do-not-disrupt: "true"'),
-    "drained": (TABLE["evicted by a drain"][0], "Create the job again: n takes no pods while it is cordoned."),
-    "preempted": (TABLE["preempted, and the worker was created again"][0], "Set priorityClassName in the templates"),
     "taint, up to Kubernetes 1.34": (
-        sight(
-            pods=unscheduled("0/4 nodes are available: 4 node(s) had untolerated taint {nvidia.com/gpu: present}. x")
-        ),
+        unschedulable("4 node(s) had untolerated taint {nvidia.com/gpu: present}"),
         "Add to spec.mpiReplicaSpecs[Worker].template.spec.tolerations: {key: nvidia.com/gpu, operator: Equal, value: "
         "present}",
     ),
     "taint of the nodes": (
-        sight(pods=unscheduled(TAINTED, containers=GPUS), nodes=[GPU_NODES, OTHER_NODES]),
+        unschedulable(TAINTED, containers=GPUS, nodes=[GPU_NODES, OTHER_NODES]),
         "tolerations: {key: team, operator: Exists, effect: NoSchedule}",
     ),
     "taints of nodes that the user may not read": (
-        sight(pods=unscheduled(TAINTED)),
+        unschedulable(TAINTED),
         "tolerations: one for a taint that kubectl describe nodes shows.",
     ),
     "taint of the nodes with the devices, other nodes have no devices": (
-        sight(
-            pods=unscheduled(TAINTED.replace("no new", "3 Insufficient nvidia.com/gpu. no new"), containers=GPUS),
-            nodes=[GPU_NODES, OTHER_NODES],
-        ),
+        unschedulable(f"3 Insufficient nvidia.com/gpu, {TAINTED}", containers=GPUS, nodes=[GPU_NODES, OTHER_NODES]),
         "for nodes with a taint, add to spec.mpiReplicaSpecs[Worker].template.spec.tolerations: {key: team, operator: "
         "Exists, effect: NoSchedule}",
     ),
     "taint of a control plane, other nodes do not match": (
-        sight(
-            pods=unscheduled(
-                "0/4 nodes are available: 1 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }, 3 "
-                "node(s) didn't match Pod's node affinity/selector. x"
-            )
+        unschedulable(
+            "1 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }, 3 node(s) didn't match Pod's "
+            "node affinity/selector"
         ),
         "Compare nodeSelector, affinity and tolerations with",
     ),
     "taint with a value that must be quoted in YAML": (
-        sight(pods=unscheduled("0/4 nodes are available: 4 node(s) had untolerated taint {gpu: true}. x")),
+        unschedulable("4 node(s) had untolerated taint {gpu: true}"),
         '{key: gpu, operator: Equal, value: "true"}',
     ),
     "taints of nodes that are not ready": (
-        sight(
-            pods=unscheduled(
-                "0/4 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }, 3 node(s) "
-                "had untolerated taint {node.cloudprovider.kubernetes.io/uninitialized: true}. x"
-            )
+        unschedulable(
+            "1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }, 3 node(s) had untolerated taint "
+            "{node.cloudprovider.kubernetes.io/uninitialized: true}"
         ),
         "These nodes are not ready, or not for jobs: kubectl describe nodes",
     ),
     "taint that is tolerated": (
-        sight(pods=unscheduled(TAINTED, tolerations=[{"operator": "Exists"}]), nodes=[GPU_NODES]),
+        unschedulable(TAINTED, tolerations=[{"operator": "Exists"}], nodes=[GPU_NODES]),
         "tolerations: one for a taint that kubectl describe nodes shows.",
     ),
-    "StrictModes": (TABLE["the log of sshd has the cause"][0], "Set StrictModes no in the worker's sshd_config"),
-    "SYS_CHROOT": (TABLE["sshd without SYS_CHROOT"][0], "Add SYS_CHROOT to spec.mpiReplicaSpecs[Worker]"),
 }
 
 
 @pytest.mark.parametrize("case", FIXES)
 def test_fix_names_the_field_and_the_value(case: str) -> None:
-    seen, fix = FIXES[case]
-    assert fix in diagnose(seen).causes[0].fix
+    facts, fix = FIXES[case]
+    assert fix in diagnose(facts).causes[0].fix
 
 
 def test_colours_control_characters_and_invalid_utf8_are_removed() -> None:
@@ -677,9 +672,9 @@ def test_workers_deleted_by_clean_pod_policy_are_not_the_cause_of_a_failure() ->
 def test_text_of_an_event_is_cut_before_patterns_search_it() -> None:
     """The time of a search is quadratic in the text's length. A user who may create Events could delay other users."""
     message = "worker pod created failed: " + "maximum " * 200_000
-    seen = sight(pods=[], events=[event("train", "MPIJobFailed", message)])
-    assert len(loose.text(seen.events[0], "message")) == MAX_TEXT_CHARACTERS
-    assert diagnose(seen).state is State.STUCK
+    facts = sight(pods=[], events=[event("train", "MPIJobFailed", message)])
+    assert len(loose.text(facts.events[0], "message")) == MAX_TEXT_CHARACTERS
+    assert diagnose(facts).state is State.STUCK
 
 
 OBJECTS = [field.name for field in fields(Sight) if field.name in {"job", "launcher", "pods", "workload", "events"}]
@@ -688,15 +683,15 @@ OBJECTS = [field.name for field in fields(Sight) if field.name in {"job", "launc
 @settings(max_examples=400)
 @given(data=st.data())
 def test_diagnosis_accepts_objects_with_any_value_in_any_field(data: st.DataObject) -> None:
-    seen = TABLE[data.draw(st.sampled_from(sorted(TABLE)))][0]
+    facts = TABLE[data.draw(st.sampled_from(sorted(TABLE)))][0]
     name = data.draw(st.sampled_from(OBJECTS))
-    original = json.loads(json.dumps(getattr(seen, name)))
+    original = json.loads(json.dumps(getattr(facts, name)))
     if not original:
         return
     broken = odd_values.changed(original, data)
     if name in {"pods", "events"}:
         broken = [item for item in broken if isinstance(item, dict)]
-    odd = replace(seen, **{name: broken})
+    odd = replace(facts, **{name: broken})
     diagnose(odd)
     for warning in odd.warnings():
         odd.since(happened(warning))
