@@ -21,8 +21,6 @@ from msgspec.structs import replace
 
 from webhook.api.mpijob import WORKER, MPIJob
 from webhook.api.shape import ShapeError
-from webhook.cluster.resources.sccs import SECURITY_CONTEXT_CONSTRAINTS
-from webhook.cluster.view import UNKNOWN
 from webhook.injections import injection
 from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, equal, in_templates, in_worker
@@ -42,8 +40,6 @@ FORMS: Final = (
 
 @injection("scc", InjectionSettings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    if ctx.view.all(SECURITY_CONTEXT_CONSTRAINTS) is UNKNOWN:
-        return
     for role, _, _ in job.replicas:
         path = template_path(role)
         try:
