@@ -20,7 +20,7 @@ as `OMPI_MCA_plm_rsh_args`, which the operator overwrites.
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from posixpath import normpath
 
@@ -282,12 +282,8 @@ def quantities(template: PodTemplate, _: Context) -> list[Written]:
 
 
 def _quantities(start: str, written: Sequence[Written]) -> Iterator[Violation]:
-    valid: Mapping[str, object] = {}
     for where, amounts in written:
-        if amounts == valid or quantity.are_valid(amounts.values()):  # most limits are equal to the requests
-            valid = amounts
-            continue
-        for name, value in amounts.items():
+        for name, value in () if quantity.are_valid(amounts.values()) else amounts.items():
             try:
                 amount = quantity.parse(value)
             except quantity.QuantityError as error:

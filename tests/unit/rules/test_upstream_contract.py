@@ -70,6 +70,12 @@ REJECTED: list[tuple[dict[str, Any], str, str]] = [
     ({"spec.mpiImplementation": "MVAPICH"}, "spec.mpiImplementation", '"MVAPICH" is not supported'),
     # The schema accepts the quantity 1e1.5, but Go's decoder rejects it.
     ({f"{SPEC}.containers.0.resources.limits.cpu": BAD}, f"{POD}.containers[0].resources.limits[cpu]", BAD),
+    # Python's True is equal to the request of 1.
+    (
+        {f"{SPEC}.containers.0.resources": {"requests": {"cpu": 1}, "limits": {"cpu": True}}},
+        f"{POD}.containers[0].resources.limits[cpu]",
+        "true or false is not a quantity",
+    ),
     ({f"{SPEC}.initContainers": [INIT]}, f"{POD}.initContainers[0].resources.requests[cpu]", '"NaN"'),
     ({f"{GANG}.minResources": {"memory": "4GB"}}, f"{GANG}.minResources[memory]", '"4GB"'),
     ({f"{SPEC}.overhead": {"cpu": BAD}}, f"{POD}.overhead[cpu]", BAD),
