@@ -344,7 +344,9 @@ def test_unreplaced_variable_is_reported() -> None:
         [violation] = violations(ID, {f"{LAUNCHER}.command": ["mpirun", *words], **ENV})
         assert violation.fix == "Write $(NP)."
     assert len(violations(ID, {f"{LAUNCHER}.command": ["sh", "-c", "cd $(A); x $(A) $(B)"]})) == 2
-    assert violations(ID, {**command, f"{LAUNCHER}.envFrom": [{"configMapRef": {"name": "c"}}]}) == []
+    of_config_map = {f"{LAUNCHER}.envFrom": [{"configMapRef": {"name": "c"}}]}
+    assert violations(ID, {**command, **of_config_map}) == []
+    assert violations(ID, {f"{LAUNCHER}.command": ["sh", "-c", "cd $(A)"], **of_config_map}) == []
 
 
 SSHD = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0]"
