@@ -16,10 +16,5 @@ export function connect() {
     privacy: "What you write goes to the program on this machine that serves the page, and nowhere else.",
     data: async () => (await fetch("data.json")).json(),
     check: (question) => ask("api/check", question),
-    async cluster() {
-      const { text, problems, problem } = await ask("api/cluster", {});
-      if (problem) throw new Error(problem);
-      return { text, problems };
-    },
   };
 }

@@ -2,7 +2,7 @@
 import { connect } from "./backend.js";
 import { element } from "./dom.js";
 import { Pane } from "./pane.js";
-import { count, showResults, summary } from "./results.js";
+import { showResults, summary } from "./results.js";
 import { load, save } from "./state.js";
 
 const NAMES = ["job", "policy", "cluster"];
@@ -26,14 +26,11 @@ const panes = Object.fromEntries(
 document.getElementById("version").textContent = `mpijob-webhook ${data.version}.`;
 document.getElementById("privacy").textContent = backend.privacy;
 if (data.documentation) document.getElementById("share").before(element("a", { href: data.documentation }, "Documentation"));
-if (data.live) offerCluster();
 document.getElementById("share").addEventListener("click", share);
 window.addEventListener("hashchange", async () => {
   const linked = await load();
   if (!linked) return;
   for (const name of NAMES) {
-    panes[name].linked = true;
-    panes[name].note();
     panes[name].text = linked[name] ?? "";
   }
 });
@@ -59,7 +56,7 @@ async function check() {
     if (number !== last) return; // a newer text is being checked
     for (const name of NAMES) panes[name].mark(marks(answer, name));
     results.replaceChildren(...showResults(answer, data.explanations, (line, pane = "job") => panes[pane].goTo(line)));
-    await save(Object.fromEntries(NAMES.map((name) => [name, panes[name].linked ? question[name] : ""])));
+    await save(question);
     if (number !== last) return;
     const refused = answer.faults.length || answer.jobs.some((job) => !job.allowed);
     status.className = refused ? "refused" : "admitted";
@@ -82,32 +79,6 @@ function marks({ jobs, faults }, pane) {
     found.push(...job.warnings.map((warning) => ({ ...warning, severity: "warning" })));
   }
   return found;
-}
-
-function offerCluster() {
-  const button = element("button", { type: "button" }, "Read the cluster");
-  button.addEventListener("click", async () => {
-    button.disabled = true;
-    try {
-      const { text, problems } = await backend.cluster();
-      // The address of the page does not contain objects of the cluster: a colleague who gets the link may not be
-      // allowed to see them, and browsers store addresses.
-      panes.cluster.linked = false;
-      panes.cluster.text = text;
-      panes.cluster.note(element("p", { class: "hint" }, "Links leave it out."), ...missing(problems));
-    } catch (error) {
-      say(`The cluster could not be read: ${error.message}`);
-    }
-    button.disabled = false;
-  });
-  panes.cluster.tools.append(button);
-}
-
-function missing(problems) {
-  if (!problems.length) return [];
-  const summary = element("summary", {}, `Some objects could not be read: ${count(problems.length, "problem")}`);
-  const items = problems.map((problem) => element("li", { class: "warning" }, problem));
-  return [element("details", {}, summary, element("ul", {}, ...items))];
 }
 
 async function share({ target }) {

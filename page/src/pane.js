@@ -49,11 +49,10 @@ export class Pane {
   constructor(place, { examples, schema, text, changed }) {
     this.place = place;
     const title = place.querySelector("h2").textContent;
-    this.tools = element("div", { class: "tools" }, this.#examples(title, examples));
+    const tools = element("div", { class: "tools" }, this.#examples(title, examples));
     // In a shadow root, the editor adds its styles by script, which the content security policy allows.
     const host = element("div", { class: "editor" });
-    this.notes = element("div", { class: "notes", role: "status" });
-    place.append(this.tools, this.notes, host);
+    place.append(tools, host);
     const root = host.attachShadow({ mode: "open" });
     this.view = new EditorView({
       parent: root,
@@ -80,8 +79,6 @@ export class Pane {
         ],
       }),
     });
-    // Whether links to the page contain the text.
-    this.linked = true;
     if (text) place.open = true;
   }
 
@@ -93,11 +90,6 @@ export class Pane {
     if (text === this.text) return;
     this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text } });
     if (text) this.place.open = true;
-  }
-
-  // Replace the notes above the editor.
-  note(...said) {
-    this.notes.replaceChildren(...said);
   }
 
   // Underline the lines of these problems: {line, severity, message, rule?, fix?}.
@@ -133,8 +125,6 @@ export class Pane {
       element("option", { value: "none" }, "Empty"),
     );
     select.addEventListener("change", () => {
-      this.note();
-      this.linked = true;
       this.text = select.value === "none" ? "" : examples[Number(select.value)].text;
       select.value = "";
     });

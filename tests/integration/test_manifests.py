@@ -21,8 +21,7 @@ from webhook.installation.registration import NAME, RESOURCES
 OVERLAYS = sorted(path.name for path in (MANIFESTS / "overlays").iterdir())
 OPTIONAL = (
     "hooks", "monitoring", "policies", "hpa", "key-removal", "deadline-events", "job-metrics", "network-policies",
-    "disruption-budgets", "audit", "audit-reports", "conversion", "conversion-ca-bundle", "trainer",
-    "legacy-no-match-conditions",
+    "disruption-budgets", "audit", "conversion", "conversion-ca-bundle", "trainer",
 )  # fmt: skip
 HOOKED = "components: [../../components/hooks]"
 OURS = "mpijob-webhook"

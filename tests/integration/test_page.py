@@ -1,7 +1,6 @@
 """`mpijob-webhook playground` as a user sees it: the real page in a real browser."""
 
 import base64
-import json
 import os
 import signal
 import subprocess
@@ -16,10 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.object_api import fake_api, kubeconfig
 from tests.support.page.browser import browser
 from tests.support.paths import EXAMPLES
-from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
 from tools.page import build
 from webhook.cli import explanations
 
@@ -58,9 +55,9 @@ class Opened:
 
 
 @contextmanager
-def playground(*options: str) -> Iterator[str]:
+def playground() -> Iterator[str]:
     """The URL that the real command prints."""
-    command = [sys.executable, "-m", "webhook", "playground", "--page", str(build.built()), *options]
+    command = [sys.executable, "-m", "webhook", "playground", "--page", str(build.built())]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -184,39 +181,6 @@ def test_link_contains_job_policy_and_cluster(opened: Opened) -> None:
     other.locator("#status", has_text="openmpi-pi would be rejected, 1 problem").wait_for(timeout=PATIENCE_MS)
     assert "replicas: 200" in other.locator("#job .cm-content").inner_text()
     other.close()
-
-
-def test_objects_without_read_permission_are_listed(chromium: Any, tmp_path: Path) -> None:
-    """tests/integration/test_check_by_user.py tests the verdicts with a real cluster."""
-    with fake_api() as api:
-        api.objects |= {
-            path: {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}
-            for path in (CONFIGMAPS, MPIJOBS, *PATHS_READ)
-        }
-        api.refusals["GET", "/api/v1/nodes"] = 403, "nodes is forbidden"
-        with playground("--kubeconfig", str(kubeconfig(tmp_path / "config", api.url))) as url:
-            page = Opened(chromium.new_page(viewport=WIDE), url)
-            page.tab.set_default_timeout(PATIENCE_MS)
-            page.tab.goto(url)
-            page.tab.locator("#cluster summary").click()
-            page.tab.get_by_role("button", name="Read the cluster").click()
-            page.tab.get_by_text("Some objects could not be read: 1 problem").click()
-            page.tab.get_by_text("no information about nodes: forbidden: nodes is forbidden").wait_for()
-            page.tab.get_by_text("nodes: no permission to read them").wait_for()
-            page.expect_status("1 warning")
-            page.picture("cluster")
-            assert linked(page) == {"job": (EXAMPLES / "bad-one-worker.yaml").read_text(), "policy": "", "cluster": ""}
-            assert "kind: ClusterSnapshot" in page.tab.locator("#cluster .cm-content").inner_text()
-            assert violations(page) == []
-            page.tab.context.close()
-
-
-def linked(page: Opened) -> Any:
-    """The texts in the URL's fragment."""
-    packed = urlsplit(page.tab.url).fragment
-    return json.loads(
-        zlib.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), wbits=-zlib.MAX_WBITS)
-    )
 
 
 def test_invalid_text_in_a_link_is_ignored(opened: Opened) -> None:

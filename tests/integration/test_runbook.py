@@ -74,7 +74,7 @@ def test_hooks_can_be_removed_and_restored(installation: Installed) -> None:
     back = [line for line in commands("Take it out of the path") if line.startswith("kubectl apply")]
     assert "worker" in refusal(installation, BAD)
     for out, found in (
-        (opened, {"hook-fails-open", "secret-hook-fails-open"}),
+        (opened, {"hook-fails-open"}),
         (gone, {"configuration-missing"}),
     ):
         for line in out:

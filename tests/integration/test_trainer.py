@@ -108,9 +108,6 @@ def test_service_rejects_a_job_name_that_jobset_rejects(operator_cluster, checke
 JOB_SET = "template.spec"
 NODE_JOB = f"{JOB_SET}.replicatedJobs.0"
 NODE_PODS = f"{NODE_JOB}.template.spec.template.spec"
-CLAIM = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteMany"]}}
-CLAIMS = f"{JOB_SET}.volumeClaimPolicies"
-MOUNT = {f"{NODE_PODS}.containers.0.volumeMounts": [{"name": "data", "mountPath": "/data"}]}
 
 
 FETCHER = {"name": "dataset-initializer", "image": "fetch:1", "volumeMounts": [{"name": "none", "mountPath": "/data"}]}
@@ -118,11 +115,6 @@ FETCHES = {
     "name": "dataset-initializer",
     "template": {"spec": {"template": {"spec": {"containers": [FETCHER]}}}},
 }
-
-
-def fails(*rules):
-    named = [{"name": "one", "action": "FailJobSet", **rule} for rule in rules]
-    return {f"{JOB_SET}.failurePolicy": {"rules": named}}
 
 
 # Errors in a runtime's spec, and the message of Trainer, JobSet or Kubernetes that only a controller's log contains.
@@ -136,27 +128,7 @@ REFUSED_LATER = {
         {f"{JOB_SET}.successPolicy.targetReplicatedJobs": ["workers"]},
         "does not appear in .spec.ReplicatedJobs",
     ),
-    "bad-subdomain": ({f"{JOB_SET}.network.subdomain": "9to5"}, "spec.network.subdomain"),
     "restarts-always": ({f"{NODE_PODS}.restartPolicy": "Always"}, "spec.template.spec.restartPolicy"),
-    "same-rules": (fails({}, {}), "rule names are not unique"),
-    "coordinated-by-no-pod": (
-        {f"{JOB_SET}.coordinator": {"replicatedJob": "node", "podIndex": 7}},
-        "coordinator pod index 7 is invalid",
-    ),
-    "claim-for-nobody": ({CLAIMS: [{"templates": [CLAIM]}]}, "don't have a matching volumeMount"),
-    "claim-and-volume": (
-        {CLAIMS: [{"templates": [CLAIM]}], **MOUNT, f"{NODE_PODS}.volumes": [{"name": "data", "emptyDir": {}}]},
-        "volume name conflicts with VolumeClaimPolicy template name",
-    ),
-    "bad-label": ({"template.metadata": {"labels": {"team": "a b"}}}, "metadata.labels: Invalid value"),
-    "fails-by-pods": (
-        {
-            f"{NODE_JOB}.template.spec.podFailurePolicy": {
-                "rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [7]}}]
-            }
-        },
-        "podFailurePolicy",
-    ),
     "fetches-into-nothing": (
         {
             f"{JOB_SET}.replicatedJobs.0": FETCHES,
@@ -169,7 +141,7 @@ REFUSED_LATER = {
 
 
 # Errors that a job can correct. So the service admits the runtime, and rejects a job that does not correct the error.
-AT_THE_JOB = ("coordinated-by-no-pod", "claim-for-nobody", "fetches-into-nothing")
+AT_THE_JOB = ("fetches-into-nothing",)
 
 
 def put(spec, path, value):

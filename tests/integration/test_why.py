@@ -70,25 +70,6 @@ def test_worker_preempted_by_the_scheduler_is_reported(world: World) -> None:
     cluster.wait_for("the message", lambda: re.search(message, world.why(f"{TEAM}/loses").stdout))
 
 
-def test_workers_evicted_by_a_drain_are_reported(world: World) -> None:
-    """No other node has the workers' resources, so the new workers wait."""
-    drained = Case("drained", "", "", {f"{CONTAINER}.resources": {"limits": {"example.com/fpga": 1}}})
-    cluster = world.cluster
-    cluster.kubectl("delete", "pod", "urgent", "-n", TEAM, "--ignore-not-found")
-    cluster.kubectl("delete", "mpijob", "loses", "-n", TEAM, "--ignore-not-found")
-    world.make(drained)
-    cluster.wait_for("the job to run", lambda: has_condition(cluster.get("mpijob", "drained", "-n", TEAM), "Running"))
-    node = cluster.get("pod", "drained-worker-0", "-n", TEAM)["spec"]["nodeName"]
-    cluster.kubectl("drain", node, "--force", "--pod-selector=training.kubeflow.org/job-name=drained")
-    message = (
-        rf"drained-worker-\d( and 1 more)?: it was evicted when its node {node} was drained \({node} is cordoned\)"
-    )
-    try:
-        cluster.wait_for("the drain", lambda: re.search(message, world.why(f"{TEAM}/drained").stdout))
-    finally:
-        cluster.kubectl("uncordon", node)
-
-
 def test_user_with_the_role_view_sees_the_same_diagnosis(world: World) -> None:
     """The role `view` includes roles of Kueue and of this project, but no access to nodes and policies."""
     cluster = world.cluster

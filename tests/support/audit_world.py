@@ -1,24 +1,19 @@
 """A cluster with jobs, and a replica that audits them."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import date
 from math import inf
-from typing import Any, Self
+from typing import Any
 
 from tests.support.job_lives import condition
 from tests.support.jobs import changed
-from tests.support.kept_objects import JobLists, KeptObjects, settled
+from tests.support.kept_objects import JobLists, KeptObjects
 from tests.support.logs import Log
 from tests.support.policies import layer
 from tests.support.watch_api import Time
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.controllers.reconciler import PacedClient
-from webhook.parts.standing_audit.reports import Reports
 from webhook.parts.standing_audit.standing import StandingAudit
 from webhook.policy.in_force import PolicySet
-from webhook.server.background import at_work
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
 STRICT = "rules: {worker-count: {max: 3}}"
@@ -28,36 +23,19 @@ ENDED = {"conditions": [condition("Succeeded")], "completionTime": "2026-01-01T0
 class AuditWorld:
     """A cluster and one replica that audits the cluster."""
 
-    def __init__(self, cluster: KeptObjects, policy: str = STRICT, reports: Reports | None = None) -> None:
+    def __init__(self, cluster: KeptObjects, policy: str = STRICT) -> None:
         self.cluster, self.lists, self.log, self.time = cluster, JobLists(cluster), Log(), Time(end=inf)
         self.policies = PolicySet([layer("p", policy)])
         lists: Any = self.lists
         self.audit = StandingAudit(
             connection=lists,
-            api=paced(cluster),
             view=cluster.view([MPI_JOBS, NAMESPACES]),
             policies=lambda: self.policies,
             today=lambda: date(2026, 11, 21),
             log=self.log,
-            reports=reports,
             sleep=self.time.sleep,
             clock=self.time.clock,
         )
-
-    @asynccontextmanager
-    async def following(self) -> AsyncIterator[Self]:
-        """Run the first audit, then follow changes until the block ends."""
-        await self.audit.audit()
-        async with at_work(self.audit.reconciler.run):
-            yield self
-
-    async def settled(self) -> None:
-        await settled(self.audit.reconciler)
-
-
-def paced(cluster: Any) -> PacedClient:
-    """A client with a practically unlimited rate."""
-    return PacedClient(cluster, rate=1e6, burst=10**6)
 
 
 def store(cluster: KeptObjects, name: str, workers: int = 5, generation: int = 1, **changes: Any) -> None:

@@ -59,9 +59,9 @@ def deployment(name: str, image: str, *, replicas: int = 2, ready: int = 2, **sp
     }
 
 
-def pod(image: str = "mpijob-webhook:0.1.0", ready: bool = True, **status: Any) -> Any:
+def pod(ready: bool = True, **status: Any) -> Any:
     conditions = [{"type": "Ready", "status": str(ready)}]
-    return {"spec": {"containers": [{"image": image}]}, "status": {"conditions": conditions, **status}}
+    return {"status": {"conditions": conditions, **status}}
 
 
 def crd(*versions: str) -> Any:
@@ -113,10 +113,6 @@ HEALTHY = Facts(
 )
 
 
-def with_variable(name: str, value: str) -> Any:
-    return changed({f"{CONTAINER}.env": [{"name": name, "value": value}]}, SERVICE)
-
-
 def with_arguments(*arguments: str) -> Any:
     return changed({f"{CONTAINER}.args": ["serve", *arguments]}, SERVICE)
 
@@ -146,18 +142,6 @@ def hook(name: str, **changes: Any) -> dict[str, Any]:
 
 def named(name: str, **labels: str) -> dict[str, Any]:
     return {"mutating": [{**stored(MUTATING), "metadata": {"name": name, "labels": labels}}, KUEUE_WEBHOOK]}
-
-
-def by_register(configuration: Any) -> Any:
-    """The configuration that `serve --register` creates."""
-    registered = stored(configuration)
-    registered["metadata"] = {"name": registration.NAME, "labels": {registration.MADE_BY: registration.BY_REGISTER}}
-    for hook in registered["webhooks"]:
-        hook["clientConfig"] = {"url": f"https://127.0.0.1:1{hook['clientConfig']['service']['path']}"}
-    return registered
-
-
-ON_TRIAL = {"mutating": [by_register(MUTATING)], "validating": [by_register(VALIDATING)]}
 
 
 def certificates(**changes: Any) -> dict[str, Any]:

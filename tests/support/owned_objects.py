@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
-from tests.support.audit_world import paced
 from tests.support.kept_objects import KeptObjects, settled
 from tests.support.logs import Log
 from tests.support.policies import layer
@@ -13,6 +12,7 @@ from webhook.cluster.resource import Resource
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.policy.in_force import PolicySet
+from webhook.controllers.reconciler import PacedClient
 from webhook.server.background import at_work
 
 
@@ -29,7 +29,7 @@ class OwnerWorld:
         self.cluster = cluster
         self.policies = PolicySet([layer("p", policy)])
         self.controller = controller(
-            api=paced(cluster),
+            api=PacedClient(cluster, rate=1e6, burst=10**6),  # practically unlimited
             view=cluster.view([MPI_JOBS, NAMESPACES, *reads]),
             watch=cluster.follow(kind),
             policies=lambda: self.policies,

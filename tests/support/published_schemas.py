@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from jsonschema.validators import validator_for
 
-SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 GITHUB_ACTION: Final = "https://json.schemastore.org/github-action.json"
 GITLAB_CI: Final = "https://gitlab.com/gitlab-org/gitlab/-/raw/master/app/assets/javascripts/editor/schema/ci.json"
 

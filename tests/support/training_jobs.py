@@ -203,12 +203,6 @@ CASES: Final = {
         16,
         16,
     ),
-    "a single machine with two workers": case(
-        "single: 1 ml.p4d.24xlarge, 8 processes, 8 GPUs", mpi(8), options=Options(workers_per_instance=2)
-    ),
-    "the launcher is a worker": case(
-        "as-worker: 3 ml.g6.48xlarge, 24 processes, 24 GPUs", mpi(8), options=Options(launcher_as_worker=True)
-    ),
     "an image that copies data from S3": case(
         "from-s3: 2 ml.p5e.48xlarge, 16 processes, 16 GPUs",
         mpi(8),

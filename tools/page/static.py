@@ -16,7 +16,7 @@ def write(folder: Path) -> None:
     (folder / "loopback.js").unlink()
     (folder / "static.js").rename(folder / "backend.js")
     (folder / "archives.json").write_text(json.dumps(python.write(folder)))
-    (folder / "data.json").write_text(json.dumps(page_data() | {"live": False}))
+    (folder / "data.json").write_text(json.dumps(page_data()))
     about = json.loads((build.dependency("pyodide") / "package.json").read_text())
     licences = folder / "licences.txt"
     named = f"pyodide {about['version']}, under {about['license']}, with Python, under the PSF's licence."

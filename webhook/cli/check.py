@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from webhook.cli import options
-from webhook.cli.terminal import DRY_RUN, UNUSABLE, announcing, caution, complain, faint, printable
+from webhook.cli.terminal import UNUSABLE, caution, complain, faint, printable
 from webhook.client.access import Access
 from webhook.kit.optional_parts import parts
 
 if TYPE_CHECKING:
     from webhook.cli.files import Manifest, ManifestError
-    from webhook.cli.job_world import JobWorld, TryPods
+    from webhook.cli.job_world import JobWorld
 
     Judge = Callable[[Manifest], Any]
     """Returns the verdict on an object, or None for an object of another kind."""
@@ -45,9 +45,7 @@ CHECKS: Final = tuple(part.check for part in parts() if part.check)
     help="Exit with 1 on rejections only, or also on warnings. Injections are not warnings.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show only jobs that fail.")
-@options.output_option(
-    ("text", "json", "yaml", "sarif", "junit", "github"), "The output format: for people, programs or CI systems."
-)
+@options.output_option(("text", "json", "junit", "github"), "The output format: for people, programs or CI systems.")
 def check(
     *,
     files: tuple[str, ...],
@@ -71,8 +69,7 @@ def check(
     'jobs/**/*.yaml', or - for standard input. Objects of other kinds are skipped.
 
     With --kubeconfig, --context or --as, the command reads the cluster's schema of MPIJobs, policies and other objects,
-    as far as you may read them. The component `check-by-users` of the manifests lets data scientists read them. If you
-    may create pods, the pods of each job are also sent as a dry run. A rejected pod is a warning.
+    as far as you may read them. The component `check-by-users` of the manifests lets data scientists read them.
 
     With --cluster, a file from `mpijob-webhook snapshot` stands for the cluster. --policy replaces the cluster's
     policies. Without a cluster, the built-in policy and the schema of mpi-operator v0.8.0 apply. The last lines list
@@ -117,8 +114,6 @@ def check(
     subject = ", ".join(("MPIJob", *(part_check.subject for part_check in checks)))
     spaces = [manifest.namespace or namespace for manifest in objects if manifest.kind in kinds]
     world = world_of(policy, cluster, access, spaces, policy_namespace)
-    if access != Access():
-        world.try_pods = _try_pods(access)
     namespace = namespace or world.namespace
     judges = [resolve_name(part_check.judge)(objects, world, namespace, cluster, access) for part_check in checks]
     judges.insert(0, _by_rules(world, namespace))
@@ -134,7 +129,7 @@ def check(
     if with_notes:
         skipped = (manifest for manifest, verdict in zip(objects, judged, strict=True) if verdict is None)
         _note(f"{manifest.source}: skipped {_skipped(manifest)}" for manifest in skipped)
-    if output in {"text", "json", "yaml"}:
+    if output in {"text", "json"}:
         summary = job_verdict.summary(verdicts)
         many = len(verdicts) > MAX_VERDICTS_IN_FULL
         printed = [verdict for verdict in shown if not many or any(verdict.problems())]
@@ -152,15 +147,6 @@ def check(
         complain(f"no {subject} in {', '.join(files)}")
     complain(*errors)
     sys.exit(UNUSABLE if errors or nothing else options.REFUSED if failing else 0)
-
-
-def _try_pods(access: Access) -> "TryPods":
-    from webhook.client import tried_pods
-
-    announce = announcing(DRY_RUN)
-    return lambda namespace, pods: options.with_api(
-        access, lambda api: tried_pods.refusals(api, namespace, pods, before=announce)
-    )
 
 
 def _misspelt(objects: "Iterable[Manifest]") -> "list[ManifestError]":

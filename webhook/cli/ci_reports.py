@@ -1,24 +1,15 @@
-"""Reports for CI systems: JUnit, SARIF and GitHub's annotations.
+"""Reports for CI systems: JUnit and GitHub's annotations.
 
-https://docs.oasis-open.org/sarif/sarif/v2.1.0/, https://github.com/testmoapp/junitxml,
+https://github.com/testmoapp/junitxml,
 https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from itertools import groupby
-from os import fsencode
-from typing import Any, Final, NamedTuple
-from urllib.parse import quote
 
-from webhook import PROGRAM, __version__
 from webhook.cli.files import STDIN_TITLE
 from webhook.cli.terminal import printable
-
-SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
-FINGERPRINT: Final = "field/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +48,14 @@ class Checked:
         return [problem for problem in self.problems if problem.warns]
 
 
-class Rule(NamedTuple):
-    """The description of a kind of problem."""
-
-    summary: str
-    explanation: str = ""
-
-
 def unusable(file: str, rule: str, message: str, line: int | None = None) -> Checked:
     return Checked(file, "the file", line, [Problem(rule, message, line)], unusable=True)
 
 
-def in_form(form: str, results: Sequence[Checked], name: str, rules: Mapping[str, Rule]) -> Iterator[str]:
-    """The lines of a report. `form` is `junit`, `sarif` or `github`."""
+def in_form(form: str, results: Sequence[Checked], name: str) -> Iterator[str]:
+    """The lines of a report. `form` is `junit` or `github`."""
     if form == "junit":
         yield junit(results, name)
-    elif form == "sarif":
-        yield json.dumps(sarif(results, rules), indent=2)
     else:
         yield from github(results)
 
@@ -102,27 +84,6 @@ def junit(results: Iterable[Checked], name: str) -> str:
     return ET.tostring(top, encoding="unicode", xml_declaration=True)
 
 
-def sarif(results: Iterable[Checked], rules: Mapping[str, Rule]) -> dict[str, Any]:
-    problems = [
-        {
-            "ruleId": problem.rule,
-            "level": "warning" if problem.warns else "error",
-            "message": {"text": f"{result.name}: {problem.text}"},
-            "locations": [{"physicalLocation": _place(result.file, problem.line or result.line)}],
-            "partialFingerprints": {FINGERPRINT: _fingerprint(result, problem)},
-        }
-        for result in results
-        for problem in result.problems
-    ]
-    described = [
-        {"id": rule, "shortDescription": {"text": about.summary}}
-        | ({"help": {"text": about.explanation}} if about.explanation else {})
-        for rule, about in rules.items()
-    ]
-    driver = {"name": PROGRAM, "version": __version__, "rules": described}
-    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": problems}]}
-
-
 def github(results: Iterable[Checked]) -> Iterator[str]:
     for result in results:
         for problem in result.problems:
@@ -143,17 +104,6 @@ def _counts(results: Sequence[Checked]) -> dict[str, str]:
 def _with_line(file: str, problem: Problem) -> str:
     where = f"{file}:{problem.line}: " if problem.line else ""
     return printable(f"{where}{problem.text}")
-
-
-def _fingerprint(result: Checked, problem: Problem) -> str:
-    """Identifies a problem in all versions of a file. The line is left out, because it changes too often."""
-    parts = (result.file, result.name, problem.rule, problem.field or problem.message)
-    return sha256(fsencode("\0".join(parts))).hexdigest()
-
-
-def _place(file: str, line: int | None) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": quote(fsencode(file))}}
-    return place | ({"region": {"startLine": line}} if line else {})
 
 
 def _data(text: str) -> str:

@@ -41,7 +41,7 @@ def doctor(
 ) -> NoReturn:
     """Report problems of an installation.
 
-    The command checks versions, clocks, replicas, webhook configurations and their order, certificates, rights,
+    The command checks versions, replicas, webhook configurations and their order, certificates, rights,
     policies and Kueue. It changes no object. Objects that you may not read are reported as unknown. A cluster-admin can
     read all objects.
 

@@ -31,7 +31,7 @@ from webhook.api.untyped import without_nulls
 from webhook.cli import files, job_schema
 from webhook.cli.files import Manifest
 from webhook.cli.job_verdict import Verdict
-from webhook.cli.job_world import NO_CLUSTER, PODS, POLICIES, USER, JobWorld
+from webhook.cli.job_world import NO_CLUSTER, POLICIES, USER, JobWorld
 from webhook.cli.limits import MAX_KINDS_LISTED
 from webhook.cli.terminal import fail
 from webhook.cluster.resources.namespaces import NAMESPACES
@@ -41,7 +41,6 @@ from webhook.injections import Caution
 from webhook.policy import in_force
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet
-from webhook.predict import operator_pods
 from webhook.predict.kueue import managed, queues
 from webhook.predict.pod_template import texts
 from webhook.predict.pod_template.fault import Faults, shown
@@ -197,14 +196,6 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     )
     if world.user is None and depends_on_user:
         unknown.add(USER)
-    refused_pods: Mapping[str, str] = {}
-    if validation.allowed and stored is None and world.try_pods is not None:
-        name = manifest.name or f"{manifest.title}00000"
-        tried = world.try_pods(namespace, operator_pods.of_job(document, name))
-        refused_pods = tried or {}
-        if tried is None:
-            unknown.add(PODS)
-            world.why = {**world.why, PODS: "you may not create pods there"}
     return Verdict(
         manifest,
         namespace,
@@ -214,7 +205,6 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
         standing,
         frozenset(unknown),
         policy,
-        refused_pods,
     )
 
 

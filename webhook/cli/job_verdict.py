@@ -1,21 +1,17 @@
 """The verdict on a job in a file."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
-from webhook.api.mpijob import replica_path
 from webhook.cli import injected
 from webhook.cli.ci_reports import Problem
 from webhook.cli.files import Manifest, line_of
 from webhook.cli.injected import Injected
 from webhook.cli.terminal import bad, caution, counted, good, printable
 from webhook.policy.in_force import Policy
-
-PODS = "pods"
-"""The rule id in warnings about pods that the API server rejects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +30,6 @@ class Verdict:
     """Names of resources that could not be read for the verdict."""
     policy: Policy | None = None
     """None if no rule was evaluated."""
-    refused_pods: Mapping[str, str] = field(default_factory=dict)
-    """The API server's reason for rejecting a pod, by the role of the pod."""
 
     @property
     def title(self) -> str:
@@ -66,7 +60,6 @@ class Verdict:
             "standing": [*map(_cause, self.standing)],
             "warnings": self.warnings,
             "ruleFaults": self.validation.rule_faults,
-            "refusedPods": dict(self.refused_pods),
             "notJudged": sorted(self.unknown),
             "injected": [entry.as_json() for entry in self.injected],
             "hints": self.mutation.hints,
@@ -87,9 +80,6 @@ class Verdict:
             yield Problem(rule, f"the policy's rule {rule} could not be evaluated: {fault}", warns=True)
         for text in (*self.validation.cautions, *self.mutation.cautions):
             yield Problem(text.partition(": ")[0], text, warns=True)
-        for role, reason in self.refused_pods.items():
-            text = f"the API server rejects this pod: {reason}"
-            yield Problem(PODS, text, field=f"{replica_path(role)}.template", warns=True)
         for finding in self.standing:
             text = f"it would be rejected if it were new: {finding.sentence}"
             yield Problem(finding.rule, text, field=finding.violation.path, warns=True)

@@ -24,7 +24,6 @@ from webhook.server import clock
 
 POLICIES: Final = "policies"
 USER: Final = "the user's exemptions"
-PODS: Final = "the job's pods"
 DENIED: Final = "no permission to read them"
 NO_CLUSTER: Final = "none given: see --kubeconfig and --cluster"
 
@@ -38,7 +37,6 @@ _IN_WORDS: Final = {
 }
 
 MayExempt = Callable[[str, Iterable[str]], Mapping[str, bool]]
-TryPods = Callable[[str, Mapping[str, Mapping[str, object]]], Mapping[str, str] | None]
 
 
 @dataclass(slots=True)
@@ -57,8 +55,6 @@ class JobWorld:
     """The namespace of jobs that set no namespace."""
     may_exempt: MayExempt | None = None
     """Takes a namespace and rules. Returns true for each rule from which the user may exempt jobs."""
-    try_pods: TryPods | None = None
-    """Creates pods in a namespace as a dry run. Returns the reason for each rejected pod; None without permission."""
     today: date = field(default_factory=clock.today)
     """The current day (UTC), for exemptions that expire."""
     origin: str = ""

@@ -28,7 +28,7 @@ COMMANDS: Final = {
     **{name: where for part in parts() for name, where in part.commands.items()},
 }  # fmt: skip
 """The "module:name" of each command."""
-REPORTS_PLUGINS: Final = frozenset({"plugins", "serve", "doctor"})
+REPORTS_PLUGINS: Final = frozenset({"plugins", "serve"})
 """Commands that report problems of plug-ins in their own output."""
 
 

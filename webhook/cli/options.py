@@ -238,11 +238,6 @@ def with_api(access: Access, call: "Callable[[Client], Awaitable[T]]") -> T:
 def show(output: str, text: Iterable[str], value: Any) -> None:
     if output == "json":
         click.echo(json.dumps(value, indent=2))
-    elif output == "yaml":
-        from webhook.api import yaml
-
-        # JSON turns subclasses of str into str. YAML would write a tag for such a subclass.
-        click.echo(yaml.dump(json.loads(json.dumps(value))), nl=False)
     else:
         for line in text:
             click.echo(line)

@@ -1,14 +1,12 @@
 """Colours and messages of the commands."""
 
-from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Final, NoReturn
 
 import click
 
 UNUSABLE: Final = 2
 """The exit code if a file, a policy or the cluster cannot be used."""
-DRY_RUN: Final = "tries the pods of the jobs by a dry run, which creates nothing"
 
 heading = partial(click.style, bold=True)
 good = partial(click.style, fg="green", bold=True)
@@ -25,11 +23,6 @@ def printable(text: str) -> str:
 
 def counted(number: int, noun: str) -> str:
     return f"1 {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def announcing(line: str) -> Callable[[], None]:
-    """A function that prints the line once, at its first call."""
-    return cache(lambda: click.echo(faint(line), err=True))
 
 
 def complain(*problems: object) -> None:

@@ -38,12 +38,11 @@ class ClusterError(Exception):
 
 
 class ApiError(ClusterError):
-    """The API server has denied a request with an HTTP `status` and the message `answer`."""
+    """The API server has denied a request with an HTTP `status`."""
 
-    def __init__(self, status: int, message: str, answer: str = "") -> None:
+    def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
-        self.answer = answer
 
 
 class Client:
@@ -134,7 +133,7 @@ class Client:
             message = f"the API server at {self.host} rejected the request: {answer} ({response.status})"
             if response.status == 401:
                 message = f"the API server at {self.host} does not accept the credentials (401)"
-            raise ApiError(response.status, message, answer)
+            raise ApiError(response.status, message)
         return bytes(data)
 
     async def close(self) -> None:

@@ -31,8 +31,6 @@ TIMEOUT_SECONDS = 5
 POLICY_TIMEOUT_SECONDS = 10
 # New keys may have to be generated first, and several requests may be waiting for keys.
 KEYS_TIMEOUT_SECONDS = 10
-# The first version of Kubernetes that enables match conditions by default. Older API servers drop them.
-MATCH_CONDITIONS_SINCE = (1, 28)
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 # In CEL, reading an absent field is an error, and so is using a value of an unexpected type.
 MATCH_CONDITIONS = {
@@ -77,26 +75,22 @@ def configurations(
     *,
     labels: Mapping[str, str],
     policy_namespace: str,
-    match_conditions: bool = True,
     options: Set[str] = frozenset(),
 ) -> list[dict[str, Any]]:
     """The mutating and the validating webhook configuration.
 
     The policy hook gets only labelled ConfigMaps in `policy_namespace`. The other hooks get nothing from this
-    namespace. Without `match_conditions`, the hook for SSH keys gets every Secret with the operator's label. Therefore
-    it then fails open. In addition, the finalizers of a job then cannot be removed while the service is down. `options`
-    of `serve` add the hooks of optional parts.
+    namespace. `options` of `serve` add the hooks of optional parts.
     """
     jobs = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v2beta1"], "resources": ["mpijobs"]}
     configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
     mutating = make_hook("mutate", client_config("/mutate-mpijob"), jobs, CHANGES, failure_policy="Ignore")
     mutating["reinvocationPolicy"] = "IfNeeded"
-    keys = _keys_hook(client_config("/mutate-ssh-secret"), policy_namespace, match_conditions)
+    keys = _keys_hook(client_config("/mutate-ssh-secret"), policy_namespace)
     validating = make_hook("validate", client_config("/validate-mpijob"), jobs, CHANGES, failure_policy="Fail")
     for hook in (mutating, validating):
         hook["namespaceSelector"] = users_namespaces(policy_namespace)
-        if match_conditions:
-            hook["matchConditions"] = [{"name": "not-being-deleted", "expression": NOT_BEING_DELETED}]
+        hook["matchConditions"] = [{"name": "not-being-deleted", "expression": NOT_BEING_DELETED}]
     # A review has a side effect: it reserves the resources of an admitted job in its quotas.
     validating["sideEffects"] = "NoneOnDryRun"
     policy = make_hook("policy", client_config("/validate-policy"), configmaps, CHANGES, failure_policy="Fail")
@@ -114,7 +108,7 @@ def configurations(
         hook
         for part in optional_parts.of(options)
         if part.webhooks
-        for hook in resolve_name(part.webhooks)(client_config, policy_namespace, match_conditions)
+        for hook in resolve_name(part.webhooks)(client_config, policy_namespace)
     ]
     return [
         {
@@ -137,23 +131,12 @@ async def make_namespace(client: Client, name: str) -> None:
             raise
 
 
-async def has_match_conditions(client: Client) -> bool:
-    """Whether the API server supports match conditions; ClusterError if it does not answer."""
-    version = await client.request("GET", "/version")
-    try:
-        return (int(version["major"]), int(str(version["minor"]).rstrip("+"))) >= MATCH_CONDITIONS_SINCE
-    except (KeyError, ValueError):
-        return False
-
-
-def _keys_hook(client_config: Mapping[str, Any], own_namespace: str, match_conditions: bool) -> dict[str, Any]:
+def _keys_hook(client_config: Mapping[str, Any], own_namespace: str) -> dict[str, Any]:
     secrets = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"]}
-    policy = "Fail" if match_conditions else "Ignore"
-    hook = make_hook("ssh-keys", client_config, secrets, ["CREATE"], failure_policy=policy)
+    hook = make_hook("ssh-keys", client_config, secrets, ["CREATE"], failure_policy="Fail")
     hook["namespaceSelector"] = users_namespaces(own_namespace)
     hook["objectSelector"] = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
-    if match_conditions:
-        hook["matchConditions"] = [{"name": name, "expression": cel} for name, cel in MATCH_CONDITIONS.items()]
+    hook["matchConditions"] = [{"name": name, "expression": cel} for name, cel in MATCH_CONDITIONS.items()]
     # A later webhook may change the Secret. This hook must not overwrite the change.
     hook["reinvocationPolicy"] = "Never"
     hook["timeoutSeconds"] = KEYS_TIMEOUT_SECONDS

@@ -59,7 +59,7 @@ async def _diagnoses(api: Client, settings: ServeSettings) -> AsyncIterator[Diag
         elif expected["kind"] == "MutatingWebhookConfiguration":
             mutating.append(configuration)
     existing = [configuration for configuration in mutating if configuration]
-    for diagnosis in (*hooks.unguarded(existing), *hooks.after_kueue(existing)):
+    for diagnosis in hooks.after_kueue(existing):
         yield diagnosis
     chosen = settings.options | ({KEY_REMOVAL.option} if settings.remove_keys else set())
     purposes = rights.beyond_view(location, ca_secret=settings.ca_secret, options=chosen)

@@ -86,7 +86,6 @@ class Service:
             labels={registration.MADE_BY: registration.BY_REGISTER},
             policy_namespace=self.settings.policy_namespace,
             options=self.settings.options,
-            match_conditions=await registration.has_match_conditions(api),
         )
         await self.registration.install(configurations)
         try:

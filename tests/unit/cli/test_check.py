@@ -7,12 +7,10 @@ from typing import Any, ClassVar
 from xml.etree import ElementTree as ET
 
 import pytest
-from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from tests.support import published_schemas
 from tests.support.any_job import mangled_jobs
 from tests.support.checking import NAMESPACE, POLICY, Check, as_json, run
 from tests.support.jobs import GOOD, REMOVE, changed
@@ -90,7 +88,7 @@ def test_json_has_the_documented_keys(check: Check) -> None:
     (verdict,) = as_json(result)
     assert list(verdict) == [
         "file", "document", "kind", "name", "namespace", "allowed", "message", "causes", "standing", "warnings",
-        "ruleFaults", "refusedPods", "notJudged", "injected", "hints", "policies",
+        "ruleFaults", "notJudged", "injected", "hints", "policies",
     ]  # fmt: skip
     assert (verdict["file"], verdict["document"], verdict["kind"]) == ("job.yaml", 1, "MPIJob")
     assert (verdict["name"], verdict["namespace"], verdict["allowed"]) == ("train", "team-a", False)
@@ -365,7 +363,7 @@ def test_standard_input_and_a_pipe_are_read_like_a_file(check: Check) -> None:
     os.close(reader)
 
 
-@pytest.mark.parametrize("form", ["text", "json", "yaml", "sarif", "junit", "github"])
+@pytest.mark.parametrize("form", ["text", "json", "junit", "github"])
 def test_control_characters_do_not_reach_the_terminal(form: str, check: Check) -> None:
     """The characters are ESC, BEL, carriage return and CSI, in names, keys and values."""
     job = changed(
@@ -458,46 +456,6 @@ class TestGithub:
         assert result.stdout == f"::error file=a.yaml,title=the file::line 2, column 1: {fault}\n"
 
 
-class TestSarif:
-    def log(self, result: Result) -> dict[str, Any]:
-        log: dict[str, Any] = json.loads(result.stdout)
-        assert published_schemas.faults(published_schemas.SARIF, log) == []
-        return log
-
-    def test_log_has_the_results_and_the_violated_rules(self, check: Check) -> None:
-        files = {"a.yaml": ONE_WORKER, "b.yaml": yaml.dump(SHORT_LIVED), "c.yaml": JOB}
-        result = check("a.yaml", "b.yaml", "c.yaml", "-o", "sarif", files=files)
-        assert result.exit_code == 1
-        (run,) = self.log(result)["runs"]
-        retention, worker_count = run["tool"]["driver"]["rules"]
-        assert (retention["id"], worker_count["id"]) == ("retention", "worker-count")
-        assert worker_count["shortDescription"]["text"] == "The number of workers is within the limits of the policy."
-        assert worker_count["help"]["text"].endswith("`mpijob-webhook explain worker-count` says more.")
-        error, warning = run["results"]
-        assert (error["ruleId"], error["level"]) == ("worker-count", "error")
-        assert error["message"]["text"] == f"team-a/train: {TOLD}"
-        region = {"startLine": line(ONE_WORKER, ONE)}
-        assert error["locations"][0]["physicalLocation"] == {"artifactLocation": {"uri": "a.yaml"}, "region": region}
-        assert (warning["ruleId"], warning["level"]) == ("retention", "warning")
-
-    def test_fingerprint_does_not_depend_on_the_line(self, check: Check) -> None:
-        def fingerprint(text: str) -> Any:
-            result = check("a.yaml", "-o", "sarif", files={"a.yaml": text})
-            return self.log(result)["runs"][0]["results"][0]["partialFingerprints"]
-
-        before = fingerprint(ONE_WORKER)
-        assert fingerprint(f"# a line more\n{ONE_WORKER}") == before
-        assert fingerprint(yaml.dump(changed({"Worker.replicas": 1, "metadata.name": "other"}))) != before
-
-    @pytest.mark.parametrize("text", [JOB, "]", yaml.dump({**GOOD, "spec": {}}), yaml.dump({**GOOD, "spec": 3})])
-    def test_output_for_any_file_fits_the_schema(self, check: Check, text: str) -> None:
-        self.log(check("a.yaml", "-o", "sarif", files={"a.yaml": text}))
-
-    def test_file_name_that_is_not_utf8_is_percent_encoded(self, check: Check) -> None:
-        (run,) = self.log(check("\udcff #.yaml", "-o", "sarif", files={"\udcff #.yaml": ONE_WORKER}))["runs"]
-        assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "%FF%20%23.yaml"}
-
-
 class TestJunit:
     def test_each_file_has_a_suite_and_each_job_a_case(self, check: Check) -> None:
         files = {"a.yaml": f"{JOB}---\n{ONE_WORKER}", "b.yaml": JOB, "c.yaml": "]"}
@@ -517,12 +475,6 @@ class TestJunit:
         assert (output.tag, output.text) == ("system-out", f"warning: a.yaml:1: {TTL}")
         (((failure,),),) = ET.fromstring(check("a.yaml", "-o", "junit", "--fail-on", "warn").stdout)
         assert failure.tag == "failure"
-
-
-def test_yaml_output_equals_json_output(check: Check) -> None:
-    as_yaml = check("a.yaml", "-o", "yaml", files={"a.yaml": ONE_WORKER})
-    assert as_yaml.exit_code == 1
-    assert yaml.load_all(as_yaml.stdout) == [json.loads(check("a.yaml", "-o", "json").stdout)]
 
 
 UNKNOWN_SKIP = changed({"metadata.annotations": {"training.openshift.io/skip": "nothing"}})

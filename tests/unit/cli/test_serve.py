@@ -46,7 +46,7 @@ def test_every_option_of_serve_becomes_a_setting(served: list[process.ServeSetti
     options = clients | files | numbers | keys | addresses | certificates | times | namespaces
     of_parts = {
         "--deadline-events", "--job-metrics", "--network-policies", "--disruption-budgets", "--audit",
-        "--audit-reports", "--conversion", "--trainer",
+        "--conversion", "--trainer",
     }  # fmt: skip
     flags = ("--register", "--remove-keys", *of_parts)
     accepted = {option for parameter in main.commands["serve"].params for option in parameter.opts}

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.paths import MANIFESTS
 from tools import manifests
-from webhook import PROGRAM, __version__
+from webhook import __version__
 from webhook.api.yaml import load_all
 from webhook.cli.main import main
 from webhook.cluster.resources import watched_resources
@@ -69,29 +69,6 @@ def test_service_may_read_exactly_the_watched_resources() -> None:
     assert set(roles) == expected
     assert len(roles) == len(expected)
     assert all("secrets" not in rule for rule in roles)
-
-
-def test_legacy_component_matches_the_code_without_match_conditions() -> None:
-    """Match conditions need Kubernetes 1.28. For older API servers, the component and the code leave them out."""
-    client_config = registration.by_service(PROGRAM, PROGRAM)
-    legacy = registration.configurations(
-        client_config, labels=manifests.PART_OF, policy_namespace=PROGRAM, match_conditions=False
-    )
-    configurations = manifests.webhooks()
-    for patch in documents("components/legacy-no-match-conditions/kustomization.yaml")[0]["patches"]:
-        configuration = next(w for w in configurations if w["kind"] == patch["target"]["kind"])
-        assert patch["target"]["name"] == configuration["metadata"]["name"]
-        for operation in load_all(patch["patch"])[0]:
-            index, field = re.fullmatch(r"/webhooks/(\d+)/(\w+)", operation["path"]).groups()  # type: ignore[union-attr]
-            hook = configuration["webhooks"][int(index)]
-            match operation["op"]:
-                case "test":
-                    assert hook[field] == operation["value"]
-                case "replace":
-                    hook[field] = operation["value"]
-                case "remove":
-                    del hook[field]
-    assert configurations == legacy
 
 
 @pytest.mark.parametrize("rights", components.COMPONENTS, ids=lambda rights: rights.component)

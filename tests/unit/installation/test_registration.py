@@ -16,7 +16,6 @@ from webhook.installation.registration import (
     by_service,
     by_url,
     configurations,
-    has_match_conditions,
 )
 from webhook.parts.trainer.webhooks import hooks as trainer_hooks
 from webhook.server.service import StartError
@@ -57,17 +56,6 @@ def test_development_server_has_the_hooks_of_the_manifests():
 
 def test_mutating_configuration_sorts_before_kueues_configuration():
     assert WANTED[0]["metadata"]["name"] < "kueue-mutating-webhook-configuration"
-
-
-def test_without_match_conditions_the_hook_for_secrets_fails_open():
-    """Otherwise every Secret with an `app` label would be blocked while the service is down."""
-    ours = configurations(by_service("a", "b"), labels={}, policy_namespace="policies")[0]["webhooks"]
-    older = configurations(by_service("a", "b"), labels={}, policy_namespace="policies", match_conditions=False)
-    jobs, keys = older[0]["webhooks"]
-    assert jobs == {key: value for key, value in ours[0].items() if key != "matchConditions"}
-    assert keys == {key: value for key, value in ours[1].items() if key != "matchConditions"} | {
-        "failurePolicy": "Ignore"
-    }
 
 
 def test_client_config_names_the_service_and_the_path():
@@ -197,25 +185,6 @@ async def test_cancelled_removal_continues(api, registration, monkeypatch):
     answer.set()
     await registration.close()
     assert api.objects == {}
-
-
-@pytest.mark.parametrize(
-    ("minor", "supported"), [("27", False), ("27+", False), ("28", True), ("28+", True), ("35", True), ("", False)]
-)
-def test_match_conditions_are_used_if_the_server_supports_them(api, tmp_path, minor, supported):
-    api.minor = minor
-    with live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url)):
-        hook = api.objects[MUTATING]["webhooks"][1]
-    assert hook["name"].startswith("ssh-keys.")
-    assert ("matchConditions" in hook, hook["failurePolicy"]) == (supported, "Fail" if supported else "Ignore")
-
-
-async def test_server_without_a_version_is_treated_as_having_no_match_conditions(registration, monkeypatch):
-    async def nothing(*_):
-        return {}
-
-    monkeypatch.setattr(registration._client, "request", nothing)
-    assert not await has_match_conditions(registration._client)
 
 
 def test_service_is_registered_while_it_runs(api, tmp_path):

@@ -1,6 +1,5 @@
 """The running service reports faults of its webhook configurations and permissions."""
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,20 +10,11 @@ from tests.support.paths import ROOT
 from webhook.client.calls import ApiError, ClusterError
 
 
-def without_conditions() -> dict[str, Any]:
-    """The configuration without match conditions: an API server before 1.28 drops them."""
-    older = copy.deepcopy(INSTALLED[MUTATING])
-    for hook in older["webhooks"]:
-        hook.pop("matchConditions", None)
-    return older
-
-
 @pytest.mark.parametrize(
     ("api", "settings", "concern", "text"),
     [
         (Api({**ALL, MUTATING: ApiError(404, "")}), {}, "configuration-missing", "nothing is injected"),
         (Api({**ALL, VALIDATING: ApiError(404, "")}), {}, "configuration-missing", "jobs are not checked"),
-        (Api({**ALL, MUTATING: without_conditions()}), {}, "secret-hook-unguarded", "before 1.28"),
         (Api({**ALL, KUEUE: kueue("a-kueue")}), {}, "configuration-order", "Kueue does not get the injected queue"),
         (Api(ALL, denied="leases"), {}, "right-missing", "two jobs may get the same quota"),
         (Api(ALL, denied="create events"), {}, "right-missing", "faults of broken ones are not reported"),

@@ -90,16 +90,6 @@ def selector_of(option: str) -> dict[str, Any] | None:
     return selector or None
 
 
-def labels_of(selector: dict[str, Any] | None) -> dict[str, str]:
-    labels = {key: str(value) for key, value in ((selector or {}).get("matchLabels") or {}).items()}
-    for condition in (selector or {}).get("matchExpressions") or ():
-        if condition["operator"] == "In":
-            labels.setdefault(condition["key"], str(condition["values"][0]))
-        elif condition["operator"] == "Exists":
-            labels.setdefault(condition["key"], "true")
-    return labels
-
-
 def _condition(part: str) -> dict[str, Any]:
     if match := _EQUAL.fullmatch(part):
         key, operator, value = match.groups()

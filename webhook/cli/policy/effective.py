@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import click
 
-from webhook.cli.options import about_new_policies, namespace_option, output_option, show
+from webhook.cli.options import OUTPUT, about_new_policies, namespace_option, show
 from webhook.client.access import Access
 from webhook.server.clock import today
 
@@ -14,7 +14,7 @@ from webhook.server.clock import today
 @click.command()
 @namespace_option("The namespace whose values are shown.", required=True)
 @about_new_policies
-@output_option(("text", "yaml", "json"), "yaml is one policy document.")
+@OUTPUT
 def effective(
     *,
     namespace: str,
@@ -58,8 +58,5 @@ def effective(
     policies = PolicySet(inputs.after(changes, world, without))
     stored = world.cluster.get(NAMESPACES, namespace)
     outcome = for_namespace(namespace, stored, policies, today=today(), origin=world.origin)
-    if output == "yaml":
-        click.echo(outcome.as_yaml(), nl=False)
-    else:
-        show(output, outcome.as_text(), outcome.as_json())
+    show(output, outcome.as_text(), outcome.as_json())
     sys.exit(0)

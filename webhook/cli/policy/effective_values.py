@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
-from webhook.api import yaml
 from webhook.cli.policy.wording import exemption_in_words, inline, selection
 from webhook.cli.terminal import caution, faint, heading, printable
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import ABSENT, Answer
 from webhook.kit.settings import Action
 from webhook.policy import layers
-from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import Policy, PolicySet
 from webhook.policy.layers import DEFAULTS, OWN, Effective
@@ -116,18 +114,6 @@ class EffectiveValues:
                 for name, exemption in self.exemptions
             ],
         }
-
-    def as_yaml(self) -> str:
-        """The values as one policy document. A comment names the policy of each value that is not a default."""
-        text = yaml.dump({"apiVersion": API_VERSION, "kind": KIND, **self._values()})
-        at = {".".join(map(str, path)): line for path, line in yaml.lines(text).items()}
-        marked = {at[path]: source for path, source in self.merged.sources.items()}
-        marked |= {at[f"exemptions.{index}"]: source for index, (source, _) in enumerate(self.exemptions)}
-        rows = [
-            f"{row}  # {printable(marked[n])}" if n in marked else row
-            for n, row in enumerate(text.splitlines(), start=1)
-        ]
-        return "\n".join([*(printable(f"# {note}") for note in self.notes), *rows]) + "\n"
 
     def _values(self) -> dict[str, Any]:
         values = self.merged.document.model_dump(mode="json", by_alias=True)

@@ -10,7 +10,7 @@ from webhook.api import crd_schema, yaml
 from webhook.api.names import closest_name
 from webhook.api.review import UserInfo
 from webhook.cli import ci_reports, job_check
-from webhook.cli.ci_reports import Checked, Problem, Rule, unusable
+from webhook.cli.ci_reports import Checked, Problem, unusable
 from webhook.cli.files import Manifest, objects
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld
@@ -26,13 +26,9 @@ from webhook.policy.in_force import PolicySet
 MISSING: Final = "expected-verdict-missing"
 UNEXPECTED: Final = "unexpected-verdict"
 STORED: Final = "stored-field-differs"
+"""A field of the job after injections does not have the expected value."""
 BROKEN: Final = "test-cannot-run"
-KINDS: Final = {
-    MISSING: Rule("An expected finding is missing."),
-    UNEXPECTED: Rule("A finding was not expected."),
-    STORED: Rule("A field of the job after injections does not have the expected value."),
-    BROKEN: Rule("The test cannot run."),
-}
+
 FAULT: Final = "fault"
 """The action of a custom rule that could not be evaluated. Such a rule does not reject the job."""
 
@@ -227,7 +223,7 @@ class SuiteReport:
             yield json.dumps(self._as_json(), indent=2)
         else:
             errors = [unusable(error.file, BROKEN, error.message, error.line) for error in self.errors]
-            yield from ci_reports.in_form(form, [*errors, *self.outcomes], "policy test", KINDS)
+            yield from ci_reports.in_form(form, [*errors, *self.outcomes], "policy test")
 
     def _as_text(self, *, quiet: bool) -> Iterator[str]:
         file = ""

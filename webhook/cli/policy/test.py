@@ -12,7 +12,7 @@ from webhook.cli.terminal import UNUSABLE, complain
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("-q", "--quiet", is_flag=True, help="Show only failed tests.")
-@output_option(("text", "json", "junit", "sarif", "github"), "The output format: for people, programs or CI systems.")
+@output_option(("text", "json", "junit", "github"), "The output format: for people, programs or CI systems.")
 def test(*, paths: tuple[str, ...], quiet: bool, output: str) -> NoReturn:
     """Test whether jobs get the expected verdicts.
 

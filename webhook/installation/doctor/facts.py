@@ -15,7 +15,6 @@ from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.installation import registration
 from webhook.installation.doctor.certificates import Certificates
 from webhook.installation.doctor.unread import Unread
-from webhook.plugins.loading import Plugin
 
 AGAIN: Final = "kubectl apply -k manifests/overlays/mine (your overlay)"
 KUEUE_HOOK: Final = "mmpijob.kb.io"
@@ -55,16 +54,6 @@ class Policies:
     """For each policy, by name: the value of the operator's option --gang-scheduling that the policy assumes."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownNames:
-    """A job whose annotations name unknown rules or injections."""
-
-    job: str
-    """The job as NAMESPACE/NAME."""
-    annotation: str
-    unknown: Sequence[str]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """The state of a cluster. A missing object is None. An object that could not be read is Unread."""
@@ -88,21 +77,8 @@ class Facts:
     certificates: Certificates
     rights: Mapping[Right, bool] | Unread
     policies: Policies | Unread
-    unknown_names: Sequence[UnknownNames] | Unread = ()
     probe: Probe | None = None
     """None if no probe was requested."""
-    plugins: Sequence[Plugin] = ()
-
-    @property
-    def on_trial(self) -> bool:
-        """Whether only a server of `serve --register` exists, and nothing of the manifests is installed."""
-        ours = [
-            stored
-            for configurations in (self.mutating, self.validating)
-            if not isinstance(configurations, Unread) and (stored := configuration(configurations))
-        ]
-        nothing_else = self.deployment is None and self.service is None
-        return nothing_else and bool(ours) and all(map(made_by_register, ours))
 
     @property
     def kubernetes(self) -> tuple[int, int] | None:
@@ -134,10 +110,6 @@ def configuration(configurations: Sequence[KubernetesObject]) -> KubernetesObjec
     return next(chain(named, filter(has_our_hooks, configurations)), None)
 
 
-def made_by_register(configuration: KubernetesObject) -> bool:
-    return (configuration["metadata"].get("labels") or {}).get(registration.MADE_BY) == registration.BY_REGISTER
-
-
 def hooks(configuration: KubernetesObject) -> list[KubernetesObject]:
     return list(configuration.get("webhooks") or ())
 
@@ -154,14 +126,6 @@ def flag(container: KubernetesObject, name: str) -> str:
         if option in {f"-{name}", f"--{name}"}:
             return value if equals else following
     return ""
-
-
-def variables(deployment: object) -> dict[str, str]:
-    """The environment variables of the service's Deployment. Variables with `valueFrom` have an empty value."""
-    if not isinstance(deployment, dict):
-        return {}
-    entries = (entry for container in containers(deployment)[:1] for entry in container.get("env") or ())
-    return {entry["name"]: str(entry.get("value") or "") for entry in entries}
 
 
 def arguments(deployment: object) -> dict[str, str]:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote
 
-from webhook import PROGRAM, injections, rules
-from webhook.api import annotations, mpijob
+from webhook import PROGRAM
+from webhook.api import mpijob
 from webhook.client.access_reviews import Right
 from webhook.client.calls import Address, ApiError, Client
 from webhook.client.objects import KubernetesObject, get, listed
@@ -18,12 +18,9 @@ from webhook.installation.doctor import certificates, facts, rights
 from webhook.installation.doctor.certificates import Certificates
 from webhook.installation.doctor.unread import Unread, attempt
 from webhook.installation.registration import API, RESOURCES
-from webhook.kit.custom_rules import PREFIX, is_custom_id
 from webhook.kit.settings import Action
-from webhook.plugins import loading
 from webhook.policy import store
 from webhook.policy.document import PolicyDocument
-from webhook.policy.exemptions import EVERY_RULE, EXEMPT, REQUIRED_INJECTION
 from webhook.policy.in_force import policy_model
 from webhook.policy.store import REMEMBERED, PolicySource
 
@@ -44,12 +41,6 @@ JOB: Final = {
             for role, replicas in (("Launcher", 1), ("Worker", 2))
         },
     },
-}
-
-# The valid ids in each annotation.
-_VALID_IDS: Final = {
-    EXEMPT: frozenset([*rules.REGISTRY, REQUIRED_INJECTION, EVERY_RULE, PREFIX]),
-    annotations.SKIP: frozenset(injections.REGISTRY),
 }
 
 
@@ -79,8 +70,6 @@ async def gather(
         kueue_config=await attempt(get(api, configmap)),
         rights=await attempt(_rights(api, location, ours["deployment"], ours["certificates"])),
         policies=await attempt(_policies(api, location.namespace)),
-        unknown_names=await attempt(_unknown_names(api)),
-        plugins=loading.loaded(),
         probe=await _probe(api, probe) if probe else None,
     )
 
@@ -200,26 +189,3 @@ async def _probe(api: Client, namespace: str) -> facts.Probe:
 
 def _within(namespace: str) -> str:
     return f"/api/v1/namespaces/{quote(namespace, safe='')}"
-
-
-async def _unknown_names(api: Client) -> list[facts.UnknownNames]:
-    """The unknown names in annotations of all jobs; empty if the cluster does not serve MPIJobs."""
-    try:
-        jobs = await listed(api, f"/apis/{mpijob.API_VERSION}/mpijobs", metadata_only=True)
-    except ApiError as error:
-        if error.status == 404:
-            return []
-        raise
-    return [unknown for job in jobs for unknown in _unknown_names_of(job)]
-
-
-def _unknown_names_of(job: KubernetesObject) -> list[facts.UnknownNames]:
-    metadata = job["metadata"]
-    texts = metadata.get("annotations") or {}
-    ids = {key: [part.strip() for part in texts.get(key, "").split(",") if part.strip()] for key in _VALID_IDS}
-    unknown = {
-        key: [name for name in dict.fromkeys(names) if name not in _VALID_IDS[key] and not is_custom_id(name)]
-        for key, names in ids.items()
-    }
-    name = f"{metadata['namespace']}/{metadata['name']}"
-    return [facts.UnknownNames(name, key, names) for key, names in unknown.items() if names]

@@ -30,9 +30,6 @@ _HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 
-Json = Mapping[str, Any]
-Answer = Callable[[Json], Json]
-ReadCluster = Callable[[], Awaitable[Json]]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -42,11 +39,9 @@ class NotBuilt(Exception):
 
 @dataclass(slots=True)
 class Playground:
-    """`read_cluster` returns the objects of a cluster as `text`, and a list of `problems`."""
+    """The server; `start` starts it."""
 
     folder: Path
-    read_cluster: ReadCluster | None = None
-    answer: Answer = verdicts.answer
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     port: int = 0
     _files: dict[str, bytes] = field(default_factory=dict)
@@ -59,7 +54,7 @@ class Playground:
         if "index.html" not in self._files:
             raise NotBuilt(f"the page is not in {self.folder}")
         self._files["backend.js"] = self._files["loopback.js"]
-        self._files["data.json"] = json.dumps(page_data() | {"live": self.read_cluster is not None}).encode()
+        self._files["data.json"] = json.dumps(page_data()).encode()
         runner = web.AppRunner(self._application(), access_log=None)
         await runner.setup()
         try:
@@ -80,7 +75,6 @@ class Playground:
         application.add_routes(
             [
                 web.post(f"/{self.secret}/api/check", self._check),
-                web.post(f"/{self.secret}/api/cluster", self._cluster),
                 web.get(f"/{self.secret}/{{name:[a-z.]*}}", self._file),
             ]
         )
@@ -121,12 +115,4 @@ class Playground:
         if not isinstance(question, Mapping):
             raise web.HTTPBadRequest
         async with self._one_at_a_time:
-            return web.json_response(await asyncio.to_thread(self.answer, question))
-
-    async def _cluster(self, _: web.Request) -> web.Response:
-        if self.read_cluster is None:
-            raise web.HTTPNotFound
-        try:
-            return web.json_response(await self.read_cluster())
-        except Exception as error:  # noqa: BLE001 - the page shows the error
-            return web.json_response({"problem": str(error) or type(error).__name__})
+            return web.json_response(await asyncio.to_thread(verdicts.answer, question))

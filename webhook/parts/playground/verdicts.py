@@ -43,24 +43,24 @@ class _Answer:
         self.faults.append({"pane": pane, "message": message, "line": line})
 
 
-def answer(question: Mapping[str, Any], *, namespace: str = DEFAULT_NAMESPACE, policy_namespace: str = PROGRAM) -> Json:
+def answer(question: Mapping[str, Any]) -> Json:
     """The verdicts on all jobs in the text `job`. If the text `policy` is empty, the policies in `cluster` apply."""
     texts = {pane: str(question.get(pane) or "") for pane in (JOB, POLICY, CLUSTER)}
     result = _Answer()
-    world = _world(texts, result, policy_namespace)
+    world = _world(texts, result)
     if world is not None:
-        world.namespace = namespace
+        world.namespace = DEFAULT_NAMESPACE
         _judge(texts[JOB], world, result)
     return {"jobs": result.jobs, "faults": result.faults}
 
 
-def _world(texts: Mapping[str, str], result: _Answer, policy_namespace: str) -> JobWorld | None:
+def _world(texts: Mapping[str, str], result: _Answer) -> JobWorld | None:
     world = job_world.of_nothing()
     world.otherwise = NO_CLUSTER
     try:
         if texts[CLUSTER].strip():
             objects = _objects(texts[CLUSTER])
-            world = job_world.of_objects(objects, "the objects of the cluster", policy_namespace=policy_namespace)
+            world = job_world.of_objects(objects, "the objects of the cluster", policy_namespace=PROGRAM)
         if texts[POLICY].strip():
             world.instead = _policies(texts[POLICY])
     except (ManifestError, SnapshotError) as error:

@@ -72,24 +72,11 @@ def _instance(value: str) -> "tuple[str, Instance]":
     help="Processes on each machine, if the request does not set them. Default: SageMaker's default.",
 )
 @click.option(
-    "--workers-per-instance", type=click.IntRange(min=1), metavar="N", default=1, help="Pods that share a machine."
-)
-@click.option("--launcher-as-worker", is_flag=True, help="The launcher runs ranks and replaces a worker.")
-@click.option(
     "--network",
     type=click.Choice(("efa", "rdma", "none")),
     default="efa",
     help="efa: EFA if the instance type has it; rdma: the cluster's RDMA devices; none: neither.",
 )
-@click.option(
-    "--reserve",
-    type=click.IntRange(0, 90),
-    metavar="PERCENT",
-    default=7,
-    help="Share of a machine's CPUs and memory that is reserved for its node.",
-)
-@click.option("--pull-secret", type=utf8_text, metavar="NAME", help="The Secret with which nodes pull the image.")
-@click.option("--service-account", type=utf8_text, metavar="NAME", help="The ServiceAccount of the pods.")
 @click.option("-n", "--namespace", type=object_name, metavar="NAME", help="The namespace of the jobs. Default: none.")
 @OUTPUT
 def sagemaker(

@@ -93,25 +93,22 @@ def convert(document: Mapping[str, Any], options: Options | None = None) -> Conv
         processes=options.processes_per_host,
         starts_ranks=program.starts_ranks(request),
     )
-    pods, part, how = machines.divided(instance, count, how, options)
-    hosts = _hosts(name, pods, options)
-    network = machines.network(part, how, options, report)
-    env = {**network.variables, **program.variables(request, part, hosts, report)}
+    hosts = [f"{name}-worker-{number}.{name}" for number in range(count)]
+    network = machines.network(instance, how, options, report)
+    env = {**network.variables, **program.variables(request, instance, hosts, report)}
     data = storage(request, options, report)
-    amounts = machines.amounts(part, network.adapters, options)
+    amounts = machines.amounts(instance, network.adapters)
     computing = {"resources": {"requests": amounts, "limits": dict(amounts)}, "volumeMounts": data.mounts}
     pod = {"initContainers": data.fetching, "volumes": data.volumes}
     image = _image(request, options, report)
-    launcher = _launcher(request, how, report, pods=pods, host=hosts[0], env=env) | {"image": image}
-    as_worker = options.launcher_as_worker
-    launcher |= computing if as_worker else {"resources": {"requests": dict(_LAUNCHER), "limits": dict(_LAUNCHER)}}
+    launcher = _launcher(request, how, report, pods=count, host=hosts[0], env=env)
+    launcher |= {"image": image, "resources": {"requests": dict(_LAUNCHER), "limits": dict(_LAUNCHER)}}
     spec = {
         "slotsPerWorker": 1 if how.way is Way.TORCHRUN else how.processes,
-        **({"runLauncherAsWorker": True} if as_worker else {}),
         "runPolicy": _run_policy(request, report),
         "mpiReplicaSpecs": {
-            LAUNCHER: _replica(1, launcher, pod if as_worker else {}, options),
-            WORKER: _replica(pods - as_worker, {"name": "worker", "image": image, **computing}, pod, options),
+            LAUNCHER: _replica(1, launcher, {}),
+            WORKER: _replica(count, {"name": "worker", "image": image, **computing}, pod),
         },
     }
     metadata = _metadata(name, request, network, options, report)
@@ -134,11 +131,6 @@ def _name(written: str, report: Report) -> str:
     return name
 
 
-def _hosts(name: str, pods: int, options: Options) -> list[str]:
-    first = [f"{name}-launcher.{name}"] if options.launcher_as_worker else []
-    return first + [f"{name}-worker-{number}.{name}" for number in range(pods - len(first))]
-
-
 def _image(request: TrainingJob, options: Options, report: Report) -> str:
     algorithm = request.algorithm_specification
     if algorithm.algorithm_name:
@@ -151,10 +143,10 @@ def _image(request: TrainingJob, options: Options, report: Report) -> str:
         report.changed("AlgorithmSpecification.TrainingImage", f"was {written[:200]}; --image replaces it")
     elif written:
         report.mapped("AlgorithmSpecification.TrainingImage", "is the image of launcher and workers")
-    if _ELASTIC_REGISTRY in image and not options.pull_secret:
+    if _ELASTIC_REGISTRY in image:
         report.to_do(
             "AlgorithmSpecification.TrainingImage",
-            "is in a registry of AWS: the nodes need a login there (--pull-secret), or a copy elsewhere (--image)",
+            "is in a registry of AWS: the nodes need a login there (imagePullSecrets), or a copy elsewhere (--image)",
         )
     report.to_do(
         "image",
@@ -183,10 +175,8 @@ def _launcher(
     }
 
 
-def _replica(replicas: int, container: dict[str, Any], pod: dict[str, Any], options: Options) -> dict[str, Any]:
+def _replica(replicas: int, container: dict[str, Any], pod: dict[str, Any]) -> dict[str, Any]:
     spec: dict[str, Any] = {
-        "serviceAccountName": options.service_account,
-        "imagePullSecrets": [{"name": options.pull_secret}] if options.pull_secret else None,
         "initContainers": pod.get("initContainers"),
         "containers": [container],
         "volumes": pod.get("volumes"),

@@ -7,7 +7,7 @@ https://aws.amazon.com/ec2/instance-types/.
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pkgutil import get_data
 from typing import Final, NamedTuple
@@ -23,6 +23,8 @@ ADAPTERS: Final = "vpc.amazonaws.com/efa"
 _TYPE: Final = "ResourceConfig.InstanceType"
 _COUNT: Final = "ResourceConfig.InstanceCount"
 _GROUPS: Final = "ResourceConfig.InstanceGroups"
+# Percentage of CPUs and memory that is reserved for the node.
+_RESERVED: Final = 7
 
 
 class Instance(NamedTuple):
@@ -81,16 +83,9 @@ class Options:
     instances: Mapping[str, Instance] = field(default_factory=dict)
     """The resources of each instance type. They replace the values of the table."""
     processes_per_host: int | None = None
-    workers_per_instance: int = 1
-    launcher_as_worker: bool = False
-    """Whether the launcher runs ranks and replaces a worker."""
     network: str = "efa"
     """`efa` (adapters of the instance type), `rdma` (the cluster's devices) or `none`."""
-    reserve: int = 7
-    """Percentage of CPUs and memory that is reserved for the node."""
     namespace: str | None = None
-    pull_secret: str | None = None
-    service_account: str | None = None
 
 
 def machines(resources: Resources, options: Options, report: Report) -> tuple[Instance, int]:
@@ -121,39 +116,14 @@ def machines(resources: Resources, options: Options, report: Report) -> tuple[In
     report.mapped(
         where,
         f"{name} has {instance.cpus} CPUs, {instance.memory} GiB and {instance.accelerators} {accelerators},"
-        f" from {instance.source}; a pod requests {options.reserve} % less CPU and memory, reserved for its node",
+        f" from {instance.source}; a pod requests {_RESERVED} % less CPU and memory, reserved for its node",
     )
-    report.mapped(_GROUPS if groups else _COUNT, _number_of_pods(count, options))
+    report.mapped(_GROUPS if groups else _COUNT, f"is {count} workers, and a small launcher without ranks")
     return instance, count
 
 
-def _number_of_pods(count: int, options: Options) -> str:
-    pods = count * options.workers_per_instance
-    divided = f", {options.workers_per_instance} on a machine" if options.workers_per_instance > 1 else ""
-    if options.launcher_as_worker:
-        return f"is the launcher and {pods - 1} workers{divided}"
-    return f"is {pods} workers{divided}, and a small launcher without ranks"
-
-
-def divided(instance: Instance, count: int, how: Distribution, options: Options) -> tuple[int, Instance, Distribution]:
-    parts = options.workers_per_instance
-    if instance.accelerators % parts or how.processes % parts:
-        raise ConversionError(
-            _TYPE,
-            f"has {instance.accelerators} accelerators for {how.processes} processes, which cannot be divided by"
-            f" --workers-per-instance {parts}",
-        )
-    part = instance._replace(
-        cpus=max(instance.cpus // parts, 1),
-        memory=max(instance.memory // parts, 1),
-        accelerators=instance.accelerators // parts,
-        efa=instance.efa // parts,
-    )
-    return count * parts, part, replace(how, processes=how.processes // parts)
-
-
-def amounts(instance: Instance, adapters: int, options: Options) -> dict[str, int | str]:
-    share = 100 - options.reserve
+def amounts(instance: Instance, adapters: int) -> dict[str, int | str]:
+    share = 100 - _RESERVED
     resources: dict[str, int | str] = {
         "cpu": str(max(instance.cpus * share // 100, 1)),
         "memory": f"{max(instance.memory * 1024 * share // 100, 1)}Mi",

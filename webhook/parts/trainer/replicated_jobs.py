@@ -111,8 +111,6 @@ def _items(
     return items
 
 
-METADATA: Final = "spec.template.metadata"
-"""The path of the JobSet's metadata in a runtime."""
 RESOURCES: Final = "spec.trainer.resourcesPerNode"
 _REPLACED: Final = ("image", "command", "args")
 

@@ -15,7 +15,6 @@ from webhook.parts.trainer import kinds
 from webhook.parts.trainer.places import Place, Places
 from webhook.parts.trainer.replicated_jobs import (
     JOB_SET,
-    METADATA,
     ReplicatedJob,
     check_others,
     claim_templates,
@@ -100,7 +99,6 @@ def _runtimes_places() -> dict[str, Place]:
         "spec.mpiImplementation": Place("spec.mlPolicy.mpi.mpiImplementation"),
         "spec.mpiReplicaSpecs": Place(f"{JOB_SET}.replicatedJobs"),
         JOB_SET: Place(JOB_SET),
-        METADATA: Place(METADATA),
     }
 
 
@@ -167,7 +165,7 @@ def _shape(
             "runPolicy": {key: value for key, value in run_policy.items() if value is not None},
             "mpiReplicaSpecs": specs,
             # Rules skip updates that leave this document unchanged, so the document has a digest of the other pods.
-            "besides": _digest(others, job),
+            "besides": _digest(others),
         },
     }
     other_pods = [
@@ -178,12 +176,9 @@ def _shape(
     return Shape(msgspec.json.encode(document), other_pods, translation, jobs, runtime, job, metadata)
 
 
-def _digest(others: list[tuple[str, dict[str, Any]]], job: dict[str, Any]) -> str:
+def _digest(others: list[tuple[str, dict[str, Any]]]) -> str:
     pods = [{**replica, "template": without_kueues(replica["template"])} for _, replica in others]
-    templates = [at(patch, "trainingRuntimeSpec", "template") for patch in mappings(job.get("runtimePatches"))]
-    jobs = [job for template in templates for job in mappings(at(template, "spec").get("replicatedJobs"))]
-    metadata = [at(template, "metadata") for template in [*templates, *(at(job, "template") for job in jobs)]]
-    return hashlib.sha256(msgspec.json.encode([pods, [*filter(None, metadata)]])).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(pods)).hexdigest()
 
 
 def _ended(document: dict[str, Any]) -> bool:

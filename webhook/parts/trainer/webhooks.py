@@ -12,7 +12,7 @@ _OF_JOBS, _OF_RUNTIMES, _OF_CLUSTER = "train-jobs", "training-runtimes", "cluste
 RESOURCES: Final = {_OF_JOBS: "trainjobs", _OF_RUNTIMES: "trainingruntimes", _OF_CLUSTER: "clustertrainingruntimes"}
 
 
-def hooks(client_config: ClientConfig, policy_namespace: str, match_conditions: bool = True) -> list[KubernetesObject]:
+def hooks(client_config: ClientConfig, policy_namespace: str) -> list[KubernetesObject]:
     result = []
     for name, resource in RESOURCES.items():
         rule = {"apiGroups": [kinds.GROUP], "apiVersions": ["v1alpha1"], "resources": [resource]}
@@ -24,7 +24,6 @@ def hooks(client_config: ClientConfig, policy_namespace: str, match_conditions: 
             hook["namespaceSelector"] = users_namespaces(policy_namespace)
         if name != _OF_JOBS:
             conditions["of-mpi"] = OF_MPI
-        if match_conditions:
-            hook["matchConditions"] = [{"name": key, "expression": cel} for key, cel in conditions.items()]
+        hook["matchConditions"] = [{"name": key, "expression": cel} for key, cel in conditions.items()]
         result.append(hook)
     return result

@@ -22,8 +22,7 @@ def why(*, job: str | None, access: Access, namespace: str | None, policy_namesp
 
     Without NAME it prints a line for each job of the namespace that does not run.
 
-    It reads what you may read, and no Secret. If you may create pods, missing pods are tried by a dry run, which
-    creates nothing. The last lines name objects that could not be read.
+    It reads what you may read, and no Secret. The last lines name objects that could not be read.
 
     \b
     Examples:

@@ -1,6 +1,6 @@
-"""Reads the objects of one job with the user's permissions. Sends only reads and dry runs, and reads no Secret."""
+"""Reads the objects of one job with the user's permissions. Sends only reads, and reads no Secret."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
@@ -11,28 +11,23 @@ import msgspec
 from webhook.admission.decision import Decision
 from webhook.admission.what_if import resubmitted
 from webhook.api import kueue
-from webhook.api.shape import ShapeError
 from webhook.cli.job_world import POLICIES, JobWorld
 from webhook.client.calls import ApiError, Client
 from webhook.client.objects import KubernetesObject, get, listed
-from webhook.client.tried_pods import refusals
 from webhook.cluster.view import NotingView
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.installation.doctor.unread import Unread, attempt
 from webhook.parts.why import loose, place
-from webhook.parts.why.causes.disruption import SCHEDULED
 from webhook.parts.why.causes.scheduling import claims_of
 from webhook.parts.why.causes.start import initializes, pod_is_worker, statuses
 from webhook.parts.why.limits import MAX_LOGS_READ, MAX_OBJECTS_READ
-from webhook.parts.why.sight import LAUNCHER, WORKER, Judged, Sight, created, happened
+from webhook.parts.why.sight import Judged, Sight, created, happened
 from webhook.policy.in_force import PolicySet
-from webhook.predict import operator_pods
 from webhook.predict.kueue.managed import suspends_all
 from webhook.predict.nodes import node_shapes
 
 T = TypeVar("T")
 
-NODES: Final = "/api/v1/nodes"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 TAIL: Final = {"tailLines": "200", "limitBytes": "131072"}
 """`limitBytes` is large, because the API server cuts off the end of a longer log, which is the most useful part."""
@@ -63,7 +58,6 @@ class SightReader:
     namespace: str
     world: JobWorld
     workloads: Workloads
-    before_dry_run: Callable[[], None] = lambda: None
     unread: dict[str, str] = field(default_factory=dict)
     """Resources that could not be read, and why."""
     unjudged: frozenset[str] = frozenset()
@@ -91,28 +85,10 @@ class SightReader:
             place=place.place(workload, workloads) if workload else None,
             events=events,
             logs=await self._logs(pods),
-            tried=await self._tried(job, pods),
             nodes=node_shapes(self.world.cluster),
-            cordoned=await self._cordoned(pods, events),
             all_queued=suspends_all(self.world.cluster, self.namespace),
             unread=dict(self.unread),  # must be last: the calls above add to it
         )
-
-    async def _tried(self, job: KubernetesObject, pods: list[KubernetesObject]) -> dict[str, str]:
-        """The API server's rejections of dry runs of missing pods, by role. Earlier Events may have expired."""
-        sight = Sight(now=datetime.now(UTC), job=job, pods=pods)
-        if sight.suspended or sight.finished or (sight.launchers and len(sight.workers) >= sight.requested_workers):
-            return {}
-        try:
-            templates = {role.lower(): pod for role, pod in operator_pods.of_job(job, loose.name(job)).items()}
-        except ShapeError:
-            return {}
-        if sight.launchers:
-            templates.pop(LAUNCHER, None)
-        if len(sight.workers) >= sight.requested_workers:
-            templates.pop(WORKER, None)
-        dry_run = refusals(self.api, self.namespace, templates, before=self.before_dry_run)
-        return await self._try("a dry run of its pods", dry_run, None) or {}
 
     @property
     def _space(self) -> str:
@@ -155,18 +131,6 @@ class SightReader:
             or loose.text(event, "involvedObject", "name") in claims
             or (loose.text(event, "involvedObject", "kind") == "Pod" and happened(event) >= created(job))
         ]
-
-    async def _cordoned(self, pods: list[KubernetesObject], events: list[KubernetesObject]) -> list[str]:
-        """Names of cordoned nodes, read only if a pod was evicted or is gone.
-
-        Few users may read nodes, so failures are not reported.
-        """
-        uids = {loose.text(pod, "metadata", "uid") for pod in pods}
-        gone = (event for event in events if event.get("reason") == SCHEDULED and not _about(event, uids))
-        if not any(loose.holds(pod, "DisruptionTarget") for pod in pods) and next(gone, None) is None:
-            return []
-        nodes = await attempt(listed(self.api, NODES, metadata_only=True, fieldSelector="spec.unschedulable=true"))
-        return [] if isinstance(nodes, Unread) else [*map(loose.name, nodes)]
 
     async def _logs(self, pods: list[KubernetesObject]) -> dict[str, str]:
         failed = [(pod, status) for pod in reversed(pods) if (status := _with_log(pod)) is not None]

@@ -8,7 +8,7 @@ from typing import Any, Final
 from webhook import PROGRAM
 from webhook.cli import world_sources
 from webhook.cli.stored_jobs import stored_jobs
-from webhook.cli.terminal import DRY_RUN, announcing, bad, caution, counted, faint, good, heading, printable
+from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
 from webhook.client.calls import Client
 from webhook.client.objects import KubernetesObject
 from webhook.parts.why import loose
@@ -98,11 +98,10 @@ async def reports(api: Client, namespace: str, name: str, policy_namespace: str)
     stored = await stored_jobs(api, namespace, name)
     jobs = stored if name else [job for job in stored if not loose.holds(job, "Succeeded")]
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
-    announce = announcing(DRY_RUN)
     workloads, gate = await workloads_of(api, namespace), asyncio.Semaphore(MAX_JOBS_READ_AT_ONCE)
 
     async def report(job: KubernetesObject) -> JobReport:
-        reader = SightReader(api, namespace, world, workloads, announce)
+        reader = SightReader(api, namespace, world, workloads)
         async with gate:
             sight = await reader.read(job)
         return JobReport(namespace, sight, diagnose(sight), world.reasons(reader.unjudged))

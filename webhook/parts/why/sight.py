@@ -58,11 +58,7 @@ class Sight:
     events: Sequence[Json] = ()
     logs: Mapping[str, str] = field(default_factory=dict)
     """The last log lines of each pod, by the name of the pod."""
-    tried: Mapping[str, str] = field(default_factory=dict)
-    """The API server's rejection of a dry run of the pod, by the role of the pod."""
     nodes: Collection[NodeShape] = ()
-    cordoned: Collection[str] = ()
-    """Names of cordoned nodes, read only if pods are gone or were evicted."""
     all_queued: bool = False
     """Whether Kueue suspends all jobs of the namespace, even jobs without a queue."""
     unread: Mapping[str, str] = field(default_factory=dict)

@@ -109,11 +109,6 @@ class TestEffective:
         assert result.exit_code == 0
         assert 'note: there is no namespace "x"\n' in result.stdout
 
-    def test_yaml_output_is_a_valid_policy(self) -> None:
-        result = run("effective", "-n", "team-a", "--cluster", "cluster.yaml", "-o", "yaml")
-        assert "    max: 64  # premium\n" in result.stdout
-        assert load_policy(result.stdout).document.mode == "enforce"
-
     def test_unusable_input_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")
         assert error(run("effective", "-n", "x")) == "cannot read the kubeconfig nope: No such file or directory"

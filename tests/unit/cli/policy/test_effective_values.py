@@ -7,7 +7,7 @@ from tests.support.policies import layer
 from webhook.cli.policy.effective_values import EffectiveValues, for_namespace
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer
-from webhook.policy.in_force import PolicySet, load_policy
+from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 
 TODAY = date(2026, 11, 21)
@@ -138,23 +138,6 @@ def test_policy_that_conflicts_with_another_policy_is_left_out_and_named() -> No
     assert [name for name, _ in values.exemptions] == ["low"]
 
 
-def test_yaml_output_is_one_document_with_sources_in_comments() -> None:
-    values = report(PREMIUM, BASE)
-    output = values.as_yaml()
-    assert output.startswith("# the mode is warn, by premium: no rule does more than warn\napiVersion: ")
-    for line in (
-        "mode: warn  # premium",
-        "    max: 64  # premium",
-        "    action: 'off'  # base",
-        "  - rules:  # base",
-        "  - rules:  # premium",
-        "    min: 2",
-    ):
-        assert line in output.splitlines()
-    assert load_policy(output).document == values.merged.document
-
-
 def test_control_characters_in_names_are_replaced() -> None:
     values = report(layer("\x1b[2Jbase\n", "mode: warn"))
-    assert "\x1b" not in "".join(text(values)) + values.as_yaml()
-    assert "mode: warn  # \N{REPLACEMENT CHARACTER}[2Jbase\N{REPLACEMENT CHARACTER}\n" in values.as_yaml()
+    assert "\x1b" not in "".join(text(values))

@@ -1,6 +1,5 @@
 """The server of the playground's page: access on loopback, replies and security headers."""
 
-import json
 from base64 import urlsafe_b64decode
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -49,7 +48,7 @@ async def send(method: str, url: str, **options: Any) -> tuple[int, str, dict[st
         ("page.css", "text/css", ""),
         ("backend.js", "text/javascript", "// by loopback"),
         ("licences.txt", "text/plain", "MIT"),
-        ("data.json", "application/json", '"live": false'),
+        ("data.json", "application/json", '"schemas": {'),
     ],
 )
 async def test_files_of_the_page_are_served_with_security_headers(
@@ -118,29 +117,6 @@ async def test_unknown_charset_is_ignored(page: Playground) -> None:
     sent = {"Content-Type": "application/json; charset=none"}
     status, body, _ = await send("POST", f"{page.url}api/check", data=b'{"job": "kind: Pod"}', headers=sent)
     assert (status, "there is no MPIJob here" in body) == (200, True)
-
-
-async def test_request_to_read_the_cluster_gives_404_without_the_option(page: Playground) -> None:
-    assert (await send("POST", f"{page.url}api/cluster", json={}))[0] == 404
-
-
-async def test_cluster_is_read_on_request_and_failures_are_reported(folder: Path) -> None:
-    results: list[Any] = [{"text": "kind: Namespace", "problems": ["nodes not read"]}, RuntimeError("no route")]
-
-    async def read() -> dict[str, Any]:
-        if isinstance(result := results.pop(0), Exception):
-            raise result
-        return dict(result)
-
-    served = Playground(folder, read)
-    runner = await served.start()
-    try:
-        url = f"{served.url}api/cluster"
-        status, body, _ = await send("POST", url, json={})
-        assert (status, json.loads(body)["problems"]) == (200, ["nodes not read"])
-        assert (await send("POST", url, json={}))[1] == '{"problem": "no route"}'
-    finally:
-        await runner.cleanup()
 
 
 async def test_unbuilt_page_is_reported(tmp_path: Path) -> None:

@@ -81,11 +81,6 @@ def test_unusable_text_is_reported_with_pane_and_line(question: dict[str, object
     assert result["faults"][0]["message"]
 
 
-def test_job_without_a_namespace_is_judged_in_the_given_namespace() -> None:
-    (job,) = answer({"job": GOOD, "cluster": QUOTA}, namespace="team-b")["jobs"]
-    assert (job["namespace"], job["allowed"]) == ("team-b", True)
-
-
 def test_broken_policy_of_the_cluster_is_reported_with_the_verdict() -> None:
     reply = answer({"job": GOOD, "cluster": json.dumps(configmap("mine", "kind: MPIJobPolicy"))})
     assert [fault["pane"] for fault in reply["faults"]] == ["cluster"]

@@ -53,16 +53,14 @@ def test_report_has_the_verdict_and_the_changes_by_outcome(convert: Check) -> No
 
 
 def test_options_are_applied(convert: Check) -> None:
-    more = ("--image", "registry.example.com/a:1", "--launcher-as-worker", "--network", "none", "--reserve", "50")
-    more += ("-n", "team-a", "--pull-secret", "pull", "--service-account", "train")
+    more = ("--image", "registry.example.com/a:1", "--network", "none", "-n", "team-a")
     (job,) = yaml.load_all(convert(*CLAIMS, *more).stdout)
     assert job["metadata"]["namespace"] == "team-a"
-    assert job["spec"]["runLauncherAsWorker"] is True
     worker = job["spec"]["mpiReplicaSpecs"]["Worker"]
-    assert worker["replicas"] == 1
+    assert worker["replicas"] == 2
     pod = worker["template"]["spec"]
     assert pod["containers"][0]["image"] == "registry.example.com/a:1"
-    assert pod["containers"][0]["resources"]["limits"] == {"cpu": "48", "memory": "589824Mi", "nvidia.com/gpu": 8}
+    assert pod["containers"][0]["resources"]["limits"] == {"cpu": "89", "memory": "1097072Mi", "nvidia.com/gpu": 8}
     mount = {"name": "channel-train", "mountPath": "/opt/ml/input/data/train", "subPath": "train", "readOnly": True}
     assert mount in pod["containers"][0]["volumeMounts"]
 

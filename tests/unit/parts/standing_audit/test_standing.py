@@ -1,24 +1,20 @@
 """The audit applies the current policies to every job that has not ended. It pauses, and continues after failures."""
 
 import asyncio
-from collections.abc import Callable, Iterator
 from functools import partial
 from math import inf
 from typing import Any, NoReturn
 
-import msgspec
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from tests.support.audit_world import ENDED, JOBS, STRICT, AuditWorld, store
-from tests.support.job_lives import condition
+from tests.support.audit_world import ENDED, STRICT, AuditWorld, store
 from tests.support.kept_objects import KeptObjects
 from tests.support.openshift import DEFAULT_SCCS, project
 from tests.support.policies import layer
 from tests.support.watch_api import until
 from webhook.admission.what_if import resubmitted
-from webhook.client.calls import ApiError
-from webhook.client.wire import FaultReason, Page, WatchFault
+from webhook.client.wire import FaultReason, WatchFault
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.resources.sccs import SECURITY_CONTEXT_CONSTRAINTS
@@ -96,111 +92,14 @@ async def test_pause_after_each_job_is_longer_than_the_time_for_its_verdict(
     world = World(cluster)
     judge: Any = world.audit._judge
 
-    async def slow(*arguments: Any) -> None:
+    def slow(*arguments: Any) -> None:
         world.time.now += 0.5
-        await judge(*arguments)
+        judge(*arguments)
 
     monkeypatch.setattr(world.audit, "_judge", slow)
     await world.audit.audit()
     assert world.time.sleeps == [0.5 * (1 / MAX_AUDIT_SHARE - 1)] * 3
     assert world.audit.seconds == 3 * 0.5 / MAX_AUDIT_SHARE
-
-
-async def test_changed_job_is_judged_without_a_new_audit(cluster: KeptObjects) -> None:
-    store(cluster, "job")
-    async with World(cluster).following() as world:
-        store(cluster, "job", workers=2, generation=2)
-        store(cluster, "new")
-        await world.settled()
-        assert world.breaking == {"new"}
-        assert [path for _, path in cluster.calls] == [f"{JOBS}/job", f"{JOBS}/new"]
-        store(cluster, "new", status=ENDED)
-        cluster.remove(f"{JOBS}/job")
-        await world.settled()
-        assert world.audit.outcomes == {}
-        assert len(cluster.calls) == 2
-    assert len(world.lists.targets) == 1
-
-
-async def test_job_is_not_judged_again_when_its_status_changes(cluster: KeptObjects) -> None:
-    store(cluster, "job")
-    async with World(cluster).following() as world:
-        store(cluster, "job", status={"conditions": [condition("Running")]})
-        await world.settled()
-    assert cluster.calls == []
-
-
-@pytest.mark.parametrize("field", ["labels", "annotations"])
-async def test_job_is_judged_again_when_its_queue_or_posture_changes(cluster: KeptObjects, field: str) -> None:
-    """The queue is a label. The posture, a degree of network isolation, is an annotation.
-
-    A change of the metadata does not change the job's generation.
-    """
-    store(cluster, "job")
-    names = {"labels": "kueue.x-k8s.io/queue-name", "annotations": "training.openshift.io/network-policy"}
-    async with World(cluster).following() as world:
-        changes: dict[str, Any] = {f"metadata.{field}": {names[field]: "isolated"}}
-        store(cluster, "job", **changes)
-        await world.settled()
-        assert [path for _, path in cluster.calls] == [f"{JOBS}/job"]
-
-
-async def test_jobs_are_judged_again_when_the_labels_of_their_namespace_change(cluster: KeptObjects) -> None:
-    store(cluster, "job")
-    async with World(cluster, "namespaces: {matchLabels: {tier: iron}}\n" + STRICT).following() as world:
-        assert world.breaking == set()
-        cluster.put("/api/v1/namespaces/team-a", {"metadata": {"labels": {"tier": "iron"}}})
-        await world.settled()
-        assert world.breaking == {"job"}
-
-
-async def test_jobs_are_not_judged_again_when_an_annotation_of_their_namespace_changes(cluster: KeptObjects) -> None:
-    store(cluster, "job")
-    async with World(cluster).following() as world:
-        cluster.calls.clear()
-        metadata = {"labels": {"tier": "gold"}, "annotations": {"a": "b"}}
-        cluster.put("/api/v1/namespaces/team-a", {"metadata": metadata})
-        await world.settled()
-        assert cluster.calls == []
-
-
-async def test_newer_verdict_on_a_job_that_changes_during_an_audit_is_kept(cluster: KeptObjects) -> None:
-    """All pages of a list show the state at the time of the first page, and an audit may take a minute."""
-    for name in ("a", "b", "c", "d", "e"):
-        store(cluster, name)
-    world = World(cluster)
-    changes: Iterator[Callable[[], None]] = iter(
-        [lambda: store(cluster, "e", workers=2, generation=2), lambda: cluster.remove(f"{JOBS}/d")]
-    )
-    pages = world.lists.list_page
-
-    async def list_page(target: str) -> Page[msgspec.Raw]:
-        page = await pages(target)
-        if change := next(changes, None):
-            change()
-            await world.settled()
-        return page
-
-    world.lists.list_page = list_page  # type: ignore[method-assign]
-    async with at_work(world.audit.reconciler.run):
-        await world.audit.audit()
-    assert world.breaking == {"a", "b", "c"}
-    assert set(world.audit.outcomes) == {("team-a", name) for name in "abce"}
-
-
-async def test_job_that_is_deleted_while_it_is_read_has_no_verdict(cluster: KeptObjects) -> None:
-    store(cluster, "job")
-    world = World(cluster)
-    original = world.audit.api.request
-
-    async def request(*arguments: Any) -> Any:
-        reply = await original(*arguments)
-        cluster.remove(f"{JOBS}/job")
-        return reply
-
-    world.audit.api.request = request  # type: ignore[assignment,method-assign]
-    await world.audit.look(("team-a", "job"))
-    assert world.audit.outcomes == {}
 
 
 async def test_error_with_one_job_does_not_stop_the_audit(
@@ -216,10 +115,9 @@ async def test_error_with_one_job_does_not_stop_the_audit(
         return judge(data, **options)
 
     monkeypatch.setattr(resubmitted, "judge", failing)
-    async with world.following():
-        await until(lambda: world.audit.reconciler.failing)
+    await world.audit.audit()
     assert world.breaking == {"good"}
-    assert "RuntimeError" in world.audit.reconciler.problem
+    assert "RuntimeError" in world.audit.concerns()["audit-incomplete"]
 
 
 async def test_failed_list_does_not_change_verdicts_and_is_reported(cluster: KeptObjects) -> None:
@@ -237,23 +135,6 @@ async def test_failed_list_does_not_change_verdicts_and_is_reported(cluster: Kep
     await world.audit.audit()
     assert world.audit.concerns() == {}
     assert world.audit.age == 0
-
-
-async def test_failed_read_of_a_job_is_retried(cluster: KeptObjects) -> None:
-    store(cluster, "job", workers=2)
-    world = World(cluster)
-    failures = [ApiError(500, "not now")]
-
-    def before(method: str, _: str) -> None:
-        if method == "GET" and failures:
-            raise failures.pop()
-
-    cluster.before = before
-    async with world.following():
-        store(cluster, "job", generation=2)
-        await until(lambda: world.audit.reconciler.failing)
-        world.audit.reconciler.add(("team-a", "job"))
-        await until(lambda: world.breaking == {"job"})
 
 
 class Waits:
@@ -330,7 +211,6 @@ async def test_metrics_have_the_verdicts_of_the_last_audit(cluster: KeptObjects)
     def value(name: str, **labels: str) -> float | None:
         return registry.get_sample_value(f"mpijob_webhook_audit_{name}", labels)
 
-    world.audit.outcomes["team-a", "large"] = (COUNT,)
     assert value("jobs", namespace="team-a") is None
     assert value("age_seconds") == inf
     await world.audit.audit()

@@ -119,6 +119,16 @@ def test_environment_that_only_the_launcher_gets_is_reported():
     assert decision.warnings == [f"{fault}. Add -x HF_HOME to mpirun. [rank-environment]"]
 
 
+def test_violation_in_the_job_set_is_reported_with_its_path():
+    base = runtime()
+    base["spec"]["template"]["spec"]["successPolicy"] = {"targetReplicatedJobs": ["workers"]}
+
+    ((path, message, _, rule),) = refused(decide(train_job(), base))
+
+    assert (path, rule) == ("spec.runtimeRef", "upstream-contract")
+    assert message.endswith("(ClusterTrainingRuntime deepspeed, spec.template.spec.successPolicy.targetReplicatedJobs)")
+
+
 def test_image_and_volume_missing_in_a_runtime_are_violations_only_of_its_jobs():
     base = runtime()
     del pods(base, LAUNCHER)["containers"][0]["image"]

@@ -87,14 +87,6 @@ SAME_WORKER["metadata"]["uid"] = "of-worker-1"
 GPUS = [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 8}}}]
 
 
-SCHEDULED_ON_OLD = event(
-    "train-worker-1",
-    "Scheduled",
-    "Successfully assigned team-a/train-worker-1 to old",
-    involvedObject={"kind": "Pod", "name": "train-worker-1", "uid": "of the lost worker"},
-)
-
-
 def log(name: str) -> str:
     return (LOGS / f"{name}.log").read_text()
 
@@ -380,14 +372,6 @@ TABLE: dict[str, tuple[Sight, str]] = {
         "does not run: train-worker-1: it was evicted from its node by a drain, an autoscaler or Karpenter (Eviction "
         "API: evicting)",
     ),
-    "evicted by a drain": (
-        replace(with_launcher(log("worker-lost.openmpi-5")), cordoned=["n"], pods=EVICTED),
-        "does not run: train-worker-1: it was evicted when its node n was drained (Eviction API: evicting)",
-    ),
-    "evicted by a drain, and the worker was created again": (
-        replace(with_launcher(log("worker-lost.openmpi-5")), cordoned=["old"], events=[SCHEDULED_ON_OLD]),
-        "does not run: train-worker-1: it was evicted when its node old was drained (old is cordoned)",
-    ),
     "a lost node, and the ranks wait forever": (
         sight(job=RUNNING, pods=[pod("train-launcher-abcde"), pod("train-worker-0"), pod("train-worker-1", conditions=[
               true("DisruptionTarget", "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")])]),
@@ -529,7 +513,6 @@ FIXES_OF_CASES = {
     ),
     "a pull secret that does not exist": "Create the Secret regcred in this namespace",
     "evicted by an autoscaler": 'karpenter.sh/do-not-disrupt: "true"',
-    "evicted by a drain": "Create the job again: n takes no pods while it is cordoned.",
     "preempted, and the worker was created again": "Set priorityClassName in the templates",
     "the log of sshd has the cause": "Set StrictModes no in the worker's sshd_config",
     "sshd without SYS_CHROOT": "Add SYS_CHROOT to spec.mpiReplicaSpecs[Worker]",

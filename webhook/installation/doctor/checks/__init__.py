@@ -13,29 +13,21 @@ from webhook.installation.doctor.facts import Facts
 
 CHECKS: Final[Mapping[str, Callable[[Facts], Iterator[Diagnosis]]]] = {
     "versions": cluster.versions,
-    "clock": cluster.clock,
     "replicas": installed.replicas,
     "webhooks": hooks.configurations,
     "order": hooks.order,
-    "SSH key hook": hooks.secret_hook,
     "certificates": installed.certificates,
     "rights": installed.service_rights,
-    "plug-ins": policies.plugins,
     "policies": policies.policies,
-    "annotations": policies.annotations,
     "Kueue": cluster.kueue,
     "probe": hooks.probe,
 }
 """The checks by name, in the order of the report."""
-# These checks are skipped for a server of `serve --register`, because it has no Deployment in the cluster.
-INSTALLED: Final = frozenset({"replicas", "certificates", "rights"})
 
 
 def run(facts: Facts) -> Iterator[tuple[str, Diagnosis]]:
     """(name of the check, diagnosis). If a check finds a problem, its diagnoses with severity `OK` are left out."""
     for name, check in CHECKS.items():
-        if facts.on_trial and name in INSTALLED:
-            continue
         diagnoses = list(check(facts))
         problems = [diagnosis for diagnosis in diagnoses if diagnosis.severity is not Severity.OK]
         yield from ((name, diagnosis) for diagnosis in problems or diagnoses)

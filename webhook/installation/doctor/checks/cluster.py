@@ -1,8 +1,7 @@
-"""Checks of the cluster: Kubernetes, the CRD of MPIJobs, the operators that run the jobs, Kueue, and the clocks."""
+"""Checks of the cluster: Kubernetes, the CRD of MPIJobs, the operators that run the jobs and Kueue."""
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from itertools import combinations
 from typing import Final
 
@@ -26,7 +25,7 @@ OPERATOR_OLD: Final = DiagnosisKind("operator-old", Severity.WARNING)
 OPERATORS_SEVERAL: Final = DiagnosisKind("operators-several", Severity.WARNING)
 OPERATOR_GANG: Final = DiagnosisKind("operator-gang", Severity.WARNING)
 
-OLDEST: Final = (1, 27)
+OLDEST: Final = (1, 28)
 # The first mpi-operator that works with Kueue. Older operators keep the node selector of a job that Kueue has suspended
 # (mpi-operator#670).
 OPERATOR_FOR_KUEUE: Final = (0, 8, 0)
@@ -156,25 +155,6 @@ def _tag(container: KubernetesObject) -> str:
 def _number(container: KubernetesObject) -> tuple[int, ...]:
     match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", _tag(container))
     return tuple(map(int, match.groups())) if match else ()
-
-
-CLOCK_SKEW: Final = DiagnosisKind("clock-skew", Severity.WARNING)
-MAX_SKEW: Final = timedelta(seconds=30)
-
-
-def clock(facts: Facts) -> Iterator[Diagnosis]:
-    """Compares the API server's clock with the clock of this machine. The clocks of nodes are not visible."""
-    if facts.server_time is None:
-        yield not_known("the clock of the API server", "its answers have no date")
-        return
-    apart = facts.now - facts.server_time
-    if abs(apart) > MAX_SKEW:
-        seconds = f"{abs(apart).total_seconds():,.0f} s {'behind' if apart > timedelta(0) else 'ahead of'}"
-        yield CLOCK_SKEW(
-            f"the clock of the API server is {seconds} this machine's clock: one of them is wrong",
-            fix="fix NTP on the control plane (timedatectl). A difference below one hour does no harm to certificates",
-        )
-    yield ok("the API server's clock agrees with this machine's (the nodes' clocks are not visible)")
 
 
 KUEUE_WITHOUT_MPIJOBS: Final = DiagnosisKind("kueue-without-mpijobs", Severity.WARNING)

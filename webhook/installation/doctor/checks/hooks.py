@@ -1,8 +1,7 @@
 """Checks of the webhook configurations: content, order, and whether the API server reaches the service."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from webhook.client.objects import KubernetesObject
 from webhook.installation import registration
@@ -14,15 +13,12 @@ from webhook.installation.doctor.facts import (
     arguments,
     configuration,
     hooks,
-    made_by_register,
 )
 from webhook.installation.doctor.unread import Unread
 from webhook.installation.registration import DOMAIN
-from webhook.kit.optional_parts import parts
 
 CONFIGURATION_MISSING: Final = DiagnosisKind("configuration-missing", Severity.PROBLEM)
 CONFIGURATION_RENAMED: Final = DiagnosisKind("configuration-renamed", Severity.PROBLEM)
-CONFIGURATION_DEVELOPMENT: Final = DiagnosisKind("configuration-development", Severity.WARNING)
 HOOK_MISSING: Final = DiagnosisKind("hook-missing", Severity.PROBLEM)
 HOOK_UNKNOWN: Final = DiagnosisKind("hook-unknown", Severity.WARNING)
 HOOK_ELSEWHERE: Final = DiagnosisKind("hook-elsewhere", Severity.PROBLEM)
@@ -33,11 +29,9 @@ HOOK_ALTERED: Final = DiagnosisKind("hook-altered", Severity.WARNING)
 
 # The API server's defaults for fields of a hook.
 DEFAULTS: Final[Mapping[str, Any]] = {"namespaceSelector": {}, "objectSelector": {}, "matchConditions": []}
-# The hook for SSH keys. `secret_hook` checks it.
-GUARDED: Final = f"ssh-keys.{registration.DOMAIN}"
 WITHOUT: Final = {
     f"mutate.{registration.DOMAIN}": "nothing is injected into jobs",
-    GUARDED: "jobs keep the SSH keys of the operator",
+    f"ssh-keys.{registration.DOMAIN}": "jobs keep the SSH keys of the operator",
     f"validate.{registration.DOMAIN}": "jobs are not checked",
     f"policy.{registration.DOMAIN}": "broken policies are not rejected",
     f"policy-removal.{registration.DOMAIN}": "the impact of removing a policy is not reported",
@@ -50,7 +44,7 @@ def configurations(facts: Facts) -> Iterator[Diagnosis]:
         registration.by_service(facts.location.namespace, facts.location.service),
         labels={},
         policy_namespace=facts.location.namespace,
-        options=_options(facts),
+        options=arguments(facts.deployment).keys(),
     )
     total = 0
     for expected, stored in zip(required, (facts.mutating, facts.validating), strict=True):
@@ -62,8 +56,8 @@ def configurations(facts: Facts) -> Iterator[Diagnosis]:
             yield missing(expected, fix=f"when a replica is ready, add the component hooks to your overlay: {AGAIN}")
             continue
         total += len(hooks(actual))
-        yield from _about(facts, expected["kind"], actual)
-        yield from _hooks(facts, expected, actual)
+        yield from _about(expected["kind"], actual)
+        yield from _hooks(expected, actual)
     yield ok(f"{total} hooks, as this version installs them")
 
 
@@ -76,62 +70,43 @@ def _without(hook: KubernetesObject) -> str:
     return WITHOUT.get(hook["name"]) or f"{hook['rules'][0]['resources'][0]} are not checked"
 
 
-def _options(facts: Facts) -> Set[str]:
-    """The options of `serve` that add hooks. The hooks of a development server show its options."""
-    if not facts.on_trial or isinstance(facts.validating, Unread):
-        return arguments(facts.deployment).keys()
-    paths = {
-        urlsplit(hook["clientConfig"].get("url", "")).path for hook in hooks(configuration(facts.validating) or {})
-    }
-    return {option for part in parts() if paths & {hook.path for hook in part.hooks} for option in part.options}
-
-
-def _about(facts: Facts, kind: str, actual: KubernetesObject) -> Iterator[Diagnosis]:
+def _about(kind: str, actual: KubernetesObject) -> Iterator[Diagnosis]:
     name = actual["metadata"]["name"]
     if name != registration.NAME:
         yield CONFIGURATION_RENAMED(
             f"the {kind} has the name {name}: the service updates only the caBundles of {registration.NAME}",
             fix=f"kubectl delete {kind} {name}; then apply the manifests without renaming it",
         )
-    if made_by_register(actual):
-        addition = f", and nothing is installed in {facts.location.namespace}" if facts.on_trial else ""
-        yield CONFIGURATION_DEVELOPMENT(
-            f"the {kind} belongs to a development server (serve --register){addition}",
-            fix=f"end that server; if it has ended: kubectl delete {kind} {name}",
-        )
 
 
-def _hooks(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
+def _hooks(expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
     by_name = {hook["name"]: hook for hook in hooks(actual)}
     for hook in hooks(expected):
         name = hook["name"]
         if name not in by_name:
             yield HOOK_MISSING(f"the hook {name} is missing: {_without(hook)}", fix=AGAIN)
         else:
-            yield from _hook(facts, hook, by_name[name])
+            yield from _hook(hook, by_name[name])
     for name in by_name.keys() - {hook["name"] for hook in hooks(expected)}:
         text = f"the hook {name} does not belong to this version"
         yield HOOK_UNKNOWN(text, fix=f"if you did not add it, it belongs to a different version: {AGAIN}")
 
 
-def _hook(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
+def _hook(expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
     name = expected["name"]
     target, called = expected["clientConfig"]["service"], actual["clientConfig"].get("service") or {}
-    if not facts.on_trial and any(target[key] != called.get(key) for key in ("namespace", "name", "path")):
+    if any(target[key] != called.get(key) for key in ("namespace", "name", "path")):
         where = actual["clientConfig"].get("url") or "{namespace}/{name}{path}".format(**{"path": "", **called})
         service = f"{target['namespace']}/{target['name']}{target['path']}"
         yield HOOK_ELSEWHERE(f"the hook {name} calls {where}, not the Service {service}", fix=AGAIN)
     if _rules(expected) != _rules(actual):
         text = f"the hook {name} has different rules: it gets too few or too many objects"
         yield HOOK_RULES(text, fix=AGAIN)
-    if name != GUARDED:
-        yield from _failure(facts, expected, actual)
+    yield from _failure(expected, actual)
     altered = [
         field
         for field, value in {**DEFAULTS, **expected}.items()
-        if field not in CHECKED_ELSEWHERE
-        and not (name == GUARDED and field == "matchConditions")
-        and (actual.get(field) or DEFAULTS.get(field)) != value
+        if field not in CHECKED_ELSEWHERE and (actual.get(field) or DEFAULTS.get(field)) != value
     ]
     if altered:
         short = {field for field in altered if isinstance(expected.get(field), str | int)}
@@ -141,7 +116,7 @@ def _hook(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) ->
         )
 
 
-def _failure(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
+def _failure(expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
     name, policy = expected["name"], actual["failurePolicy"]
     if policy == expected["failurePolicy"]:
         return
@@ -195,50 +170,6 @@ def _kueue(mutating: Sequence[KubernetesObject]) -> Iterator[tuple[str, str]]:
         for hook in hooks(candidate):
             if hook["name"] == KUEUE_HOOK:
                 yield candidate["metadata"]["name"], hook.get("reinvocationPolicy") or "Never"
-
-
-SECRET_HOOK_UNGUARDED: Final = DiagnosisKind("secret-hook-unguarded", Severity.PROBLEM)
-SECRET_HOOK_WIDE: Final = DiagnosisKind("secret-hook-wide", Severity.WARNING)
-SECRET_HOOK_FAILS_OPEN: Final = DiagnosisKind("secret-hook-fails-open", Severity.WARNING)
-
-LEGACY: Final = "manifests/components/legacy-no-match-conditions"
-
-
-def secret_hook(facts: Facts) -> Iterator[Diagnosis]:
-    if isinstance(facts.mutating, Unread):
-        yield not_known("the hook for SSH keys", facts.mutating.reason)
-        return
-    yield from unguarded(facts.mutating)
-    hook = _find(facts.mutating)
-    if hook is None:
-        return
-    guarded = bool(hook.get("matchConditions"))
-    supported = bool(facts.kubernetes and facts.kubernetes >= registration.MATCH_CONDITIONS_SINCE)
-    if supported and not guarded and hook["failurePolicy"] == "Ignore":
-        text = "the hook for SSH keys has no matchConditions: it gets every Secret with an `app` label"
-        fix = f"remove {LEGACY} from your overlay, then {AGAIN}"
-        yield SECRET_HOOK_WIDE(text, fix=fix)
-    if guarded and hook["failurePolicy"] == "Ignore":
-        text = "the hook for SSH keys has failurePolicy Ignore: jobs created while no replica answers get weaker keys"
-        yield SECRET_HOOK_FAILS_OPEN(text, fix=f"fine in an emergency; else {AGAIN}")
-    fails = "closed" if hook["failurePolicy"] == "Fail" else "open"
-    yield ok(f"limited by {'matchConditions' if guarded else 'label'}, fails {fails}")
-
-
-def unguarded(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
-    """Reports a hook for SSH keys that can block other Secrets. Older API servers drop its `matchConditions`."""
-    hook = _find(mutating)
-    if hook and hook["failurePolicy"] == "Fail" and not hook.get("matchConditions"):
-        yield SECRET_HOOK_UNGUARDED(
-            "the hook for SSH keys has failurePolicy Fail and no matchConditions: "
-            "while no replica answers, no Secret with an `app` label can be stored",
-            fix=f"apply your overlay again; on Kubernetes before 1.28 with the component {LEGACY}",
-        )
-
-
-def _find(mutating: Sequence[KubernetesObject]) -> KubernetesObject | None:
-    ours = configuration(mutating)
-    return next((hook for hook in hooks(ours or {}) if hook["name"] == GUARDED), None)
 
 
 PROBE_FAILED: Final = DiagnosisKind("probe-failed", Severity.PROBLEM)

@@ -15,7 +15,6 @@ from webhook.installation.doctor.unread import Unread
 DEPLOYMENT_MISSING: Final = DiagnosisKind("deployment-missing", Severity.PROBLEM)
 REPLICAS_NONE: Final = DiagnosisKind("replicas-none", Severity.PROBLEM)
 REPLICAS_FEW: Final = DiagnosisKind("replicas-few", Severity.WARNING)
-IMAGES_DIFFER: Final = DiagnosisKind("images-differ", Severity.WARNING)
 SERVICE_MISSING: Final = DiagnosisKind("service-missing", Severity.PROBLEM)
 SERVICE_EMPTY: Final = DiagnosisKind("service-empty", Severity.PROBLEM)
 
@@ -40,8 +39,9 @@ def replicas(facts: Facts) -> Iterator[Diagnosis]:
             "there is a single replica: no job can be created while it restarts",
             fix=f"kubectl -n {facts.location.namespace} scale deployment {PROGRAM} --replicas=2",
         )
-    yield from _images(facts)
-    yield ok(f"{ready} of {expected} replicas ready, all of one image")
+    if isinstance(facts.pods, Unread):
+        yield not_known("the pods", facts.pods.reason)
+    yield ok(f"{ready} of {expected} replicas ready")
 
 
 def _service(facts: Facts) -> Iterator[Diagnosis]:
@@ -55,18 +55,6 @@ def _service(facts: Facts) -> Iterator[Diagnosis]:
     elif not facts.endpoints and isinstance(facts.pods, list) and any(_ready(pod) for pod in facts.pods):
         text = "replicas are ready, but the Service does not select them: its selector or port is wrong"
         yield SERVICE_EMPTY(text, fix=AGAIN)
-
-
-def _images(facts: Facts) -> Iterator[Diagnosis]:
-    if isinstance(facts.pods, Unread):
-        yield not_known("the pods", facts.pods.reason)
-        return
-    images = {container["image"] for pod in facts.pods for container in pod["spec"]["containers"][:1]}
-    if len(images) > 1:
-        yield IMAGES_DIFFER(
-            f"the replicas have different images: {', '.join(sorted(images))}",
-            fix=f"kubectl -n {facts.location.namespace} rollout status deployment/{PROGRAM}",
-        )
 
 
 def _ready(pod: KubernetesObject) -> bool:

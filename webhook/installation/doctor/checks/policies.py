@@ -1,17 +1,13 @@
-"""Checks of policies, plug-ins, and annotations of jobs."""
+"""Checks of policies."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-from webhook import PROGRAM, injections, rules
-from webhook.api.names import closest_name
+from webhook import PROGRAM
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import Facts, variables
+from webhook.installation.doctor.facts import Facts
 from webhook.installation.doctor.unread import Unread
-from webhook.installation.limits import MAX_LINES_PER_CHECK
-from webhook.plugins.loading import VARIABLE, normalised
 from webhook.policy import store
-from webhook.policy.exemptions import EXEMPT
 
 POLICY_BROKEN: Final = DiagnosisKind("policy-broken", Severity.PROBLEM)
 POLICY_UNLABELLED: Final = DiagnosisKind("policy-unlabelled", Severity.WARNING)
@@ -54,59 +50,3 @@ def policies(facts: Facts) -> Iterator[Diagnosis]:
             f"Then kubectl -n {place} delete configmap {name}",
         )
     yield ok(f"{facts.policies.count} in force" if facts.policies.count else "none: the built-in defaults apply")
-
-
-PLUGIN_BROKEN: Final = DiagnosisKind("plugin-broken", Severity.WARNING)
-PLUGIN_ELSEWHERE: Final = DiagnosisKind("plugin-elsewhere", Severity.WARNING)
-
-
-def plugins(facts: Facts) -> Iterator[Diagnosis]:
-    for plugin in facts.plugins:
-        if plugin.faults:
-            yield PLUGIN_BROKEN(
-                f"the plug-in {plugin.name} is broken here: {'; '.join(plugin.faults)}",
-                fix=f"{PROGRAM} plugins, here and in a replica: {_in_a_replica(facts)}",
-            )
-    if isinstance(facts.deployment, Unread):
-        yield not_known("which plug-ins the service has", facts.deployment.reason)
-        return
-    service_plugins = variables(facts.deployment).get(VARIABLE, "")
-    names = {plugin.name for plugin in facts.plugins}
-    missing = [name for name in map(normalised, service_plugins.split(",")) if name and name not in names]
-    if missing:
-        yield PLUGIN_ELSEWHERE(
-            f"the service has plug-ins that this command does not have: {', '.join(missing)}; policies with their"
-            " rules look broken here",
-            fix=f"run this command in a replica: {_in_a_replica(facts)}",
-        )
-    yield ok(f"{len(facts.plugins)} in force" if facts.plugins else "none")
-
-
-def _in_a_replica(facts: Facts) -> str:
-    return f"kubectl -n {facts.location.namespace} exec deployment/{PROGRAM} -- {PROGRAM} plugins"
-
-
-ASKED_IN_VAIN: Final = DiagnosisKind("asked-in-vain", Severity.WARNING)
-
-
-def annotations(facts: Facts) -> Iterator[Diagnosis]:
-    if isinstance(facts.unknown_names, Unread):
-        yield not_known("which annotations of jobs have no effect", facts.unknown_names.reason)
-        return
-    more = len(facts.unknown_names) - MAX_LINES_PER_CHECK
-    for number, mistake in enumerate(facts.unknown_names[:MAX_LINES_PER_CHECK], start=1):
-        kind, ids = (
-            ("rule", [*rules.REGISTRY]) if mistake.annotation == EXEMPT else ("injection", [*injections.REGISTRY])
-        )
-        names = ", ".join(_named(name, ids) for name in mistake.unknown[:MAX_LINES_PER_CHECK])
-        rest = f"; and {more} more like this" if more > 0 and number == MAX_LINES_PER_CHECK else ""
-        yield ASKED_IN_VAIN(
-            f"{mistake.annotation} of MPIJob {mistake.job} has an unknown {kind}: {names}{rest}",
-            fix=f"correct the file of the job; `{PROGRAM} rules` lists all rules and injections",
-        )
-    yield ok("the annotations of all jobs name existing rules and injections")
-
-
-def _named(unknown: str, ids: Iterable[str]) -> str:
-    near = closest_name(unknown, ids)
-    return f'"{unknown[:63]}"' + (f" (did you mean {near}?)" if near else "")

@@ -9,7 +9,7 @@ from webhook.parts.why import loose
 from webhook.parts.why.cause import Cause, Stage, cut
 from webhook.parts.why.causes import logs
 from webhook.parts.why.limits import MAX_REJECTION_CHARACTERS
-from webhook.parts.why.sight import LAUNCHER, WORKER, Json, Sight
+from webhook.parts.why.sight import Json, Sight
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
@@ -18,29 +18,25 @@ def causes(sight: Sight) -> Iterator[Cause]:
     missing = sight.requested_workers - len(sight.workers)
     if missing > 0:
         pods = f"{missing} of {sight.requested_workers} workers"
-        yield from _rejected(_job_events(sight, "worker pod created failed:"), pods, sight.tried.get(WORKER))
-    dry_run = sight.tried.get(LAUNCHER)
+        yield from _rejected(_job_events(sight, "worker pod created failed:"), pods)
     if sight.launcher is None:
-        yield from _rejected(_job_events(sight, "launcher pod created failed:"), "the launcher", dry_run)
+        yield from _rejected(_job_events(sight, "launcher pod created failed:"), "the launcher")
     elif not sight.launchers:
         events = sight.events_about(loose.name(sight.launcher), "FailedCreate")
-        yield from _rejected(events, "the launcher", dry_run)
+        yield from _rejected(events, "the launcher")
 
 
 def _job_events(sight: Sight, prefix: str) -> Iterator[Json]:
     return (event for event in sight.events_about(sight.name) if loose.text(event, "message").startswith(prefix))
 
 
-def _rejected(events: Iterator[Json], pods: str, dry_run: str | None) -> Iterator[Cause]:
-    """The cause from the newest event: earlier events may be outdated. Without events, `dry_run` is used."""
+def _rejected(events: Iterator[Json], pods: str) -> Iterator[Cause]:
+    """The cause from the newest event: earlier events may be outdated."""
     event = next(events, None)
-    if event is not None:
-        about, message = event.get("involvedObject"), loose.text(event, "message")
-        where = f"Event {loose.text(event, 'reason')} of {loose.text(about, 'kind')} {loose.text(about, 'name')}"
-    elif dry_run:
-        message, where = dry_run, "the API server's answer to a dry run of the pod"
-    else:
+    if event is None:
         return
+    about, message = event.get("involvedObject"), loose.text(event, "message")
+    where = f"Event {loose.text(event, 'reason')} of {loose.text(about, 'kind')} {loose.text(about, 'name')}"
     message = message[:MAX_REJECTION_CHARACTERS]
     for refusal in logs.messages("refusals.yaml"):
         if match := refusal.pattern.search(message):

@@ -1,8 +1,7 @@
 """Pods that were lost while the job ran: preempted, evicted, killed for lack of memory, or on a lost node.
 
 The reasons are from Kubernetes 1.35 (`DisruptionTarget`, `pkg/kubelet/eviction`, `pkg/controller/tainteviction`). If
-the operator has replaced a worker, only events about the lost pod remain. A drain leaves no event, but the drained node
-is cordoned, and the scheduler's event names the node.
+the operator has replaced a worker, only events about the lost pod remain.
 """
 
 from collections.abc import Iterator
@@ -40,12 +39,6 @@ _API: Final = _Loss(
     'Add to the Worker\'s template.metadata.annotations karpenter.sh/do-not-disrupt: "true" and '
     'cluster-autoscaler.kubernetes.io/safe-to-evict: "false", and create the job again.',
 )
-_DRAIN: Final = _Loss(
-    "drained",
-    "it was evicted when its node {0} was drained",
-    "Create the job again: {0} takes no pods while it is cordoned. Drains wait for the end of a job where the "
-    "administrator has switched on its PodDisruptionBudget.",
-)
 _NODE: Final = _Loss(
     "node-lost",
     "its node was lost",
@@ -59,9 +52,6 @@ _REASONS: Final = (
 )
 LOSSES: Final = {reason: loss for loss, reasons in _REASONS for reason in reasons.split()}
 """Kinds of loss by the reason in a condition, a status or an event."""
-
-
-SCHEDULED: Final = "Scheduled"
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
@@ -85,8 +75,6 @@ def _lost(sight: Sight, pod: Json) -> Cause | None:
     target = loose.condition(pod, "DisruptionTarget")
     if target.get("status") == "True" and (loss := LOSSES.get(loose.text(target, "reason"))):
         when, message = loose.moment(target, "lastTransitionTime"), loose.text(target, "message")
-        node = loose.text(pod, "spec", "nodeName")
-        loss = _drained(node) if loss is _API and node in sight.cordoned else loss
         return _cause(loss, message, f"Pod {name}, DisruptionTarget", _stage(sight, when))
     if loose.text(pod, "status", "phase") in {"Failed", "Unknown"} and (reason := loose.text(pod, "status", "reason")):
         message = f"{reason}: {loose.text(pod, 'status', 'message')}"
@@ -96,20 +84,7 @@ def _lost(sight: Sight, pod: Json) -> Cause | None:
             continue
         reason, message = loose.text(event, "reason"), loose.text(event, "message")
         return _cause(LOSSES[reason], message, f"Event {reason} of Pod {name}", _stage(sight, happened(event)))
-    return next(_on_cordoned_node(sight, name, uid), None)
-
-
-def _on_cordoned_node(sight: Sight, name: str, uid: str) -> Iterator[Cause]:
-    for event in sight.events_about(name, SCHEDULED):
-        # The message is "Successfully assigned NAMESPACE/POD to NODE".
-        node = loose.text(event, "message").rpartition(" to ")[2]
-        if loose.text(event, "involvedObject", "uid") not in {"", uid} and node in sight.cordoned:
-            where = f"Event {SCHEDULED} of Pod {name}, Node {node}"
-            yield _cause(_drained(node), f"{node} is cordoned", where, _stage(sight, happened(event)))
-
-
-def _drained(node: str) -> _Loss:
-    return _Loss(_DRAIN.id, _DRAIN.text.format(node), _DRAIN.fix.format(node))
+    return None
 
 
 def _cause(loss: _Loss, message: str, where: str, stage: Stage) -> Cause:
