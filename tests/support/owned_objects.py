@@ -11,8 +11,8 @@ from webhook.client.store import Kind
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.policy.in_force import PolicySet
 from webhook.controllers.reconciler import PacedClient
+from webhook.policy.in_force import PolicySet
 from webhook.server.background import at_work
 
 
