@@ -123,8 +123,6 @@ def test_overlay_with_all_components_can_be_applied_twice_and_deleted(cluster: C
     assert [line for line in again if not line.endswith(" unchanged")] == [
         f"poddisruptionbudget.policy/{OURS} configured"
     ]
-    (hook,) = (h for h in hooks(cluster) if h["name"].startswith("ssh-keys."))
-    assert (hook["failurePolicy"], hook.get("matchConditions")) == ("Ignore", None)
     delete(cluster, folder)
     assert inventory(cluster) ^ before == set()
 
