@@ -37,7 +37,7 @@ class Decision(msgspec.Struct):
     """The job requests an exemption from these rules. The requester may lack the permission to exempt jobs."""
     told: dict[str, list[str]] = msgspec.field(default_factory=dict)
     news: list[str] = msgspec.field(default_factory=list)
-    """Injections that changed the job in this review."""
+    """Injections that changed the job in this review, without the quiet injections."""
     injection_warnings: InjectionWarnings = "each"
     skipped: str = ""
     """The reason why the job was not checked; empty if it was checked."""
@@ -138,7 +138,7 @@ class Decision(msgspec.Struct):
 
     def _injected(self) -> list[str]:
         if self.injection_warnings == "one-line":
-            briefs = {author: self._brief(author) for author in self.news if not is_quiet(author)}
+            briefs = {author: self._brief(author) for author in self.news}
             return [messages.injected(briefs, self.hints)] if briefs else []
         return [*map(messages.shorten, self.notes)] if self.injection_warnings == "each" else []
 
@@ -184,11 +184,6 @@ class Decision(msgspec.Struct):
             **self.annotations,
         }
         return {key: visible(value) for key, value in values.items() if value}
-
-
-def is_quiet(injection_id: str) -> bool:
-    entry = REGISTRY.get(injection_id)
-    return entry is not None and entry.quiet
 
 
 def _importance(injection_id: str) -> Importance:

@@ -33,7 +33,7 @@ class _Named(msgspec.Struct):
 def injection(request: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
     decision = inject_unskippable(request, policy=policy, view=view)
     if decision.patch:
-        caution = f"{TOO_EXPENSIVE}, so nothing was injected but {', '.join(decision.news)}"
+        caution = f"{TOO_EXPENSIVE}, so nothing was injected but {', '.join(dict.fromkeys(decision.authors))}"
     else:
         caution, decision.skipped = NOTHING_INJECTED, decision.skipped or TOO_EXPENSIVE
     decision.told[RULE], decision.policy = [Caution(caution)], policy.identity

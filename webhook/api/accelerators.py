@@ -144,14 +144,11 @@ def containers_with_devices(template: PodTemplate) -> list[tuple[str, int, Conta
 
 def extended_resources(containers: Iterable[Container]) -> set[str]:
     """Resources such as `nvidia.com/gpu`, whose names have a domain."""
-    return {
-        name
-        for container in containers
-        if container.resources is not None
-        for amounts in (container.resources.limits, container.resources.requests)
-        for name in amounts or ()
-        if "/" in name
-    }
+    names: set[str] = set()
+    for container in containers:
+        if (resources := container.resources) is not None:
+            names.update(resources.limits or (), resources.requests or ())
+    return {name for name in names if "/" in name}
 
 
 def pod_total(containers: Iterable[tuple[str, int, Container]], patterns: tuple[str, ...]) -> int:

@@ -4,7 +4,6 @@ Every field may be absent or null: mutating webhooks get objects before schema v
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -372,6 +371,14 @@ class PodTemplate(msgspec.Struct, dict=True):
     metadata: TemplateMeta | None = None
     spec: PodSpec | None = None
 
+    def __post_init__(self) -> None:
+        self.containers: Sequence[Container] = (self.spec and self.spec.containers) or []
+        """The first is the MPI container."""
+        self.init_containers: Sequence[Container] = (self.spec and self.spec.init_containers) or []
+        self.each_container = [("containers", index, container) for index, container in enumerate(self.containers)]
+        self.each_container += [("initContainers", index, each) for index, each in enumerate(self.init_containers)]
+        """(field of the pod's spec, index, container)."""
+
     @property
     def labels(self) -> dict[str, str]:
         return (self.metadata and self.metadata.labels) or {}
@@ -408,25 +415,9 @@ class PodTemplate(msgspec.Struct, dict=True):
             for term in terms
         )
 
-    @cached_property
-    def containers(self) -> Sequence[Container]:
-        """The containers; the first is the MPI container."""
-        return (self.spec and self.spec.containers) or []
-
     @property
     def user(self) -> int | None:
         """The user id of the first container; None if the image decides."""
         of_container = (self.containers[0].security_context if self.containers else None) or SecurityContext()
         of_pod = (self.spec.security_context if self.spec else None) or PodSecurityContext()
         return of_pod.run_as_user if of_container.run_as_user is None else of_container.run_as_user
-
-    @cached_property
-    def init_containers(self) -> Sequence[Container]:
-        return (self.spec and self.spec.init_containers) or []
-
-    @cached_property
-    def each_container(self) -> list[tuple[str, int, Container]]:
-        """(field of the pod's spec, index, container) of the containers, then of the init containers."""
-        return [("containers", index, container) for index, container in enumerate(self.containers)] + [
-            ("initContainers", index, container) for index, container in enumerate(self.init_containers)
-        ]

@@ -76,10 +76,9 @@ class PatchBuilder:
         if self.only_below is not None and path[:3] not in self.only_below:
             return False
         parent, name = self.get(path[:-1]), path[-1]
-        if type(parent) is dict:
-            present = parent.get(name)
-            if present is not None and (type(present) is not type(over) or present != over):
-                return False
+        present = parent.get(name) if type(parent) is dict else None
+        if present is not None and (type(present) is not type(over) or present != over):
+            return False
         if path[-3:-1] == _ANNOTATIONS and not _has_room(parent, name, value):
             return False
         self._set(parent, path, value)
@@ -97,13 +96,14 @@ class PatchBuilder:
 
         PatchConflict if a parent is not a mapping, or if a list does not exist.
         """
-        while parent is None and type(path[-1]) is str:
-            path, value = path[:-1], {path[-1]: value}
-            parent = self.get(path[:-1])
-        if type(parent) is not dict or type(path[-1]) is not str:
+        name = path[-1]
+        while parent is None and type(name) is str:
+            path, value = path[:-1], {name: value}
+            parent, name = self.get(path[:-1]), path[-1]
+        if type(parent) is not dict or type(name) is not str:
             raise PatchConflict(pointer(path), "does not fit the object")
-        parent[path[-1]] = value if type(value) in _ATOMS else _copy(value)
-        self._record(path, value)
+        parent[name] = value if type(value) in _ATOMS else _copy(value)
+        self.operations.append({"op": "add", "path": pointer(path), "value": value})
 
     def add_entries(self, path: Path, entries: Mapping[str, str]) -> dict[str, str]:
         """Adds the entries whose keys are missing; returns the added entries."""
@@ -129,7 +129,7 @@ class PatchBuilder:
             return False
         else:
             items.append(_copy(item))
-            self._record((*path, "-"), item)
+            self.operations.append({"op": "add", "path": pointer((*path, "-")), "value": item})
         self.additions.append(Addition(self.author, path, item, appended=True))
         return True
 
@@ -137,9 +137,6 @@ class PatchBuilder:
         """Removes all but the first `count` operations. `document` is the object after these operations."""
         self.document = document
         del self.operations[count:], self.additions[count:]
-
-    def _record(self, path: Path, value: object) -> None:
-        self.operations.append({"op": "add", "path": pointer(path), "value": value})
 
 
 @lru_cache(maxsize=512)  # injections and policies determine the paths, so there are a few dozen

@@ -65,6 +65,11 @@ class Policy:
         return tuple(entry for entry in self.injections if entry[1].required is not Action.OFF)
 
     @cached_property
+    def quiet(self) -> frozenset[str]:
+        """The injections that warnings and the list of injections leave out."""
+        return frozenset(injection.id for injection, _ in self.injections if injection.quiet)
+
+    @cached_property
     def reserves(self) -> tuple[Callable[..., Reservation | None], ...]:
         """`Rule.reserves` of the rules that may reject a job."""
         return tuple(rule.reserves for rule, _, action in self.rules if rule.reserves and action is Action.DENY)

@@ -1,5 +1,6 @@
 """`mutate` computes the injections into a job."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -60,24 +61,28 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
 
             skipped = opt_out.honoured(job, policy)
             restored = updates.restore(stored, builder, inject, skipped=skipped, manager=request.field_manager)
-            decision.told, decision.news = restored.notes, restored.changed
+            decision.told, news = restored.notes, restored.changed
             builder.only_below = _new_replicas(stored, builder.document)
             if builder.only_below:
                 decision.told |= inject(builder, None)
-                decision.news = list(dict.fromkeys(builder.authors))
+                news = builder.authors
         else:
             decision.told = misspelled_annotations.cautions(job, policy) | _inject(job, policy, ctx, builder)
-            decision.news = list(dict.fromkeys(builder.authors))
-            quiet = {injection.id for injection, _ in policy.injections if injection.quiet}
-            _list_injections(job, set(decision.news) - quiet, builder)
+            news = builder.authors
+            _list_injections(job, set(news) - policy.quiet, builder)
     except (PatchConflict, ShapeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
     if decision.skipped and not builder.operations:  # nothing to report
         decision.told = {}
         return decision
-    decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
+    _add_patch(decision, builder, news, policy)
     decision.skipped = ""
     return decision
+
+
+def _add_patch(decision: Decision, builder: PatchBuilder, news: Sequence[str], policy: Policy) -> None:
+    decision.news = [author for author in dict.fromkeys(news) if author not in policy.quiet]
+    decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
 
 
 def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
@@ -100,8 +105,7 @@ def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view
     except (PatchConflict, ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         decision.skipped = f"schema: {error}"[:200]
         return decision
-    decision.news = list(dict.fromkeys(builder.authors))
-    decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
+    _add_patch(decision, builder, builder.authors, policy)
     return decision
 
 
