@@ -45,13 +45,16 @@ _CPU_LIMIT: Final = UNLIMITED // 1000 * 1000
 _MEANT: Final = ("queuename", "queue", "localqueue", "localqueuename")
 _NEAR: Final = 0.85
 _NO_LETTER: Final = re.compile("[^a-z]")
+# A domain of Kueue or Kubernetes, or a name with a q and without a domain.
+_MAY_MEAN: Final = re.compile(r"(?is)kueue.*/|x-k8s\.io/[^/]*\Z|\A/?[^/]*q[^/]*\Z")
 
 
 def means_queue_name(key: str) -> bool:
+    if not _MAY_MEAN.search(key):
+        return False
     prefix, _, name = key.lower().rpartition("/")
-    if "kueue" in prefix or prefix.endswith("x-k8s.io"):
-        return bool(get_close_matches(_NO_LETTER.sub("", name), _MEANT, 1, _NEAR))
-    return not prefix and "q" in name and _NO_LETTER.sub("", name) == _MEANT[0]
+    letters = _NO_LETTER.sub("", name)
+    return bool(get_close_matches(letters, _MEANT, 1, _NEAR)) if prefix else letters == _MEANT[0]
 
 
 class FlavorResource(NamedTuple):
