@@ -1,15 +1,12 @@
 """A user with only the role `edit` in one namespace gets the API server's verdicts from `check --kubeconfig`.
 
-The page of `playground` reads the same objects and gives the same verdicts.
+The page of `playground` gives the same verdicts with the user's `snapshot`.
 """
 
 import json
-import signal
 import subprocess
 import sys
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +24,7 @@ from tests.support.policies import policy_configmap
 from webhook.api import yaml
 from webhook.cluster.resource import WatchedPlace
 from webhook.cluster.resources import watched_resources
+from webhook.parts.playground.verdicts import answer
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
@@ -173,59 +171,32 @@ def test_user_without_read_rights_sees_what_was_not_judged(world: World) -> None
     assert line.endswith("(no permission to read them)")
 
 
-@contextmanager
-def page(world: World, kubeconfig: Path) -> Iterator[Callable[[str, Any], Any]]:
-    """A function that sends a request to the playground's server on loopback, as a browser does."""
-    files = world.folder / "page"
-    files.mkdir(exist_ok=True)
-    for name in ("index.html", "loopback.js"):
-        (files / name).touch()
-    command = [sys.executable, "-W", "error", "-m", "webhook", "playground", "--page", str(files)]
-    command += ["--kubeconfig", str(kubeconfig), "-n", TEAM]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().split(" ")[0]
-
-        def ask(path: str, question: Any) -> Any:
-            headers = {"Content-Type": "application/json"}
-            request = urllib.request.Request(f"{url}api/{path}", json.dumps(question).encode(), headers)
-            with urllib.request.urlopen(request, timeout=120) as response:
-                return json.load(response)
-
-        try:
-            yield ask
-        finally:
-            process.send_signal(signal.SIGINT)
-    assert process.returncode == 0
+def snapshot(world: World, kubeconfig: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "webhook", "snapshot", "--kubeconfig", str(kubeconfig), "-n", TEAM]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_page_and_check_give_the_same_verdicts(world: World, verdicts: dict[Path, Any]) -> None:
-    with page(world, world.kubeconfig) as ask:
-        read = ask("cluster", {})
-        assert [line for line in read["problems"] if "leases" not in line] == []
-        differ = []
-        for path, verdict in verdicts.items():
-            (judged,) = ask("check", {"job": path.read_text(), "cluster": read["text"]})["jobs"]
-            shown = [(cause["field"], cause["rule"]) for cause in judged["causes"] if cause["rule"] != OF_USER]
-            expected = [(cause["field"], cause["rule"]) for cause in verdict["causes"]]
-            if shown != expected:
-                differ.append((path.stem, shown, expected))
-            assert {what for each in judged["notJudged"] for what in each["what"]} <= UNREAD
+    read = snapshot(world, world.kubeconfig)
+    assert [line for line in read.stderr.splitlines() if "forbidden" in line and "leases" not in line] == []
+    differ = []
+    for path, verdict in verdicts.items():
+        (judged,) = answer({"job": path.read_text(), "cluster": read.stdout})["jobs"]
+        shown = [(cause["field"], cause["rule"]) for cause in judged["causes"] if cause["rule"] != OF_USER]
+        expected = [(cause["field"], cause["rule"]) for cause in verdict["causes"]]
+        if shown != expected:
+            differ.append((path.stem, shown, expected))
+        assert {what for each in judged["notJudged"] for what in each["what"]} <= UNREAD
     assert differ == []
 
 
 def test_page_shows_what_was_not_judged_to_a_user_without_read_rights(world: World) -> None:
     nobody = world.cluster.kubeconfig_for("eve")
     world.cluster.kubectl("create", "rolebinding", "eve", "--clusterrole=edit", "--user=eve", "-n", TEAM)
-    job = jobs()["ten-workers"]
-    del job["metadata"]["namespace"]
-    with page(world, nobody) as ask:
-        read = ask("cluster", {})
-        unread = "\n".join(read["problems"])
-        assert "no information about nodes: forbidden" in unread
-        assert "the policies are unknown: " in unread
-        (judged,) = ask("check", {"job": json.dumps(job), "cluster": read["text"]})["jobs"]
-    assert judged["namespace"] == TEAM
+    read = snapshot(world, nobody)
+    assert "no information about nodes: forbidden" in read.stderr
+    assert "the policies are unknown: " in read.stderr
+    (judged,) = answer({"job": json.dumps(jobs()["ten-workers"]), "cluster": read.stdout})["jobs"]
     (denied,) = [each["what"] for each in judged["notJudged"] if each["why"] == "no permission to read them"]
     assert {"nodes", "policies"} <= {*denied}
     assert "worker-count" not in {cause["rule"] for cause in judged["causes"]}, (
