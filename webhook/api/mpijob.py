@@ -221,7 +221,7 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
 
 def is_managed_here(managed_by: str | None) -> bool:
-    return managed_by in {None, MPI_OPERATOR}
+    return managed_by is None or managed_by == MPI_OPERATOR
 
 
 def meant_role(key: str) -> str | None:

@@ -14,7 +14,6 @@ This module rejects some texts that `ParseQuantity` accepts:
 
 import json
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from math import ceil
 from typing import Final, NewType
@@ -72,14 +71,6 @@ def parse(value: object) -> Quantity:
     if not -_TOO_LARGE < value < _TOO_LARGE:
         raise QuantityError("the number is too large for a quantity")
     return Quantity(value * NANO)
-
-
-def are_valid(values: Iterable[object]) -> bool:
-    """Whether all values are quantities of at least 0."""
-    try:
-        return min(map(parse, values), default=NANO) >= 0
-    except QuantityError:
-        return False
 
 
 @lru_cache(maxsize=4096)  # the jobs of a cluster repeat a few hundred texts of at most 64 characters

@@ -11,7 +11,7 @@ the service has listed them after its start. The Secret `train-ssh` is not check
 Secrets.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webhook.api.mpijob import GROUP, MPIJob
@@ -32,6 +32,8 @@ from webhook.rules import CauseReason, Violation, rule
 CONFIG_SUFFIX = "-config"
 WORKER_INFIX = "-worker-"
 NAME = "metadata.name"
+_CHILDREN: Sequence[tuple[Resource[Any, Any], str]]
+_CHILDREN = ((SERVICES, ""), (CONFIG_MAPS, CONFIG_SUFFIX), (JOBS, LAUNCHER_SUFFIX))
 
 
 class Settings(RuleSettings):
@@ -43,9 +45,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     name, namespace = job.metadata.name, ctx.namespace
     if not name or not job.managed_here:
         return
-    children: list[tuple[Resource[Any, Any], str]]
-    children = [(SERVICES, ""), (CONFIG_MAPS, CONFIG_SUFFIX), (JOBS, LAUNCHER_SUFFIX)]
-    for resource, suffix in children:
+    for resource, suffix in _CHILDREN:
         child = ctx.view.get(resource, (namespace, name + suffix))
         if not isinstance(child, Answer):
             yield from _taken(job, resource.kind, child)

@@ -92,9 +92,11 @@ def _regulated(job: MPIJob, markers: Mapping[str, str]) -> bool:
     places = [job.labels, job.annotations]
     for _, _, replica in job.replicas:
         places += [replica.template.labels, replica.template.annotations]
-    return not markers or any(
-        key in place and place[key].casefold() == value.casefold() for key, value in markers.items() for place in places
-    )
+    for place in filter(None, places):
+        for key, value in markers.items():
+            if key in place and place[key].casefold() == value.casefold():
+                return True
+    return not markers
 
 
 def _annotations(path: str, present: Mapping[str, str], required: Mapping[str, str]) -> Iterator[Violation]:

@@ -139,11 +139,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _misspelt(path: str, written: Sequence[Written], settings: Settings) -> Iterator[Violation]:
-    for where, amounts in written:
+    for where, field, amounts in written:
         for name in amounts:
-            meant = misspelt_accelerator(name) if "/" in name else None
+            meant = "/" in name and misspelt_accelerator(name)
             if meant and not is_accelerator(name, settings.resources) and not label_key_problem(name):
-                place = path + quantity_fields.place(where, name)
+                place = path + quantity_fields.place(where, field, name)
                 may_exist = "." in name and name.lower().rstrip("s") != meant
                 fault = f"no node has the resource {name}"
                 fix = "Remove it." if meant in amounts else f"Rename it to {meant}."
@@ -170,7 +170,8 @@ def _quantities(
 
     If a LimitRange may have `filled_in` missing limits, the rule `limit-range` checks them.
     """
-    limits, requests = map(_corrected_names, (resources.limits or {}, resources.requests or {}))
+    limits = _corrected_names(resources.limits or {})
+    requests = limits if resources.requests == resources.limits else _corrected_names(resources.requests or {})
     fields = (("limits", limits, requests), ("requests", requests, limits))
     for field, amounts, others in fields[:1] if limits == requests else fields:
         for name, value in amounts.items():
@@ -305,19 +306,15 @@ def _visible(
     """
     first = template.containers[0]
     for kind, index, container in template.each_container:
-        variables = [variable for variable in container.env or () if variable.name == VISIBLE_DEVICES]
-        if not variables or (container is first and overwritten):
-            continue
-        where, count = (
-            f"{path}.spec.{kind}[{index}].env[{VISIBLE_DEVICES}]",
-            accelerators(container, settings.resources),
-        )
-        claims = pod.by_claim and settings.max > 0 and container.resources and container.resources.claims
-        for variable in variables:
+        for variable in container.env or ():
+            if variable.name != VISIBLE_DEVICES or (container is first and overwritten):
+                continue
+            where = f"{path}.spec.{kind}[{index}].env[{VISIBLE_DEVICES}]"
+            claims = pod.by_claim and settings.max > 0 and container.resources and container.resources.claims
             if not variable.value_from and variable.value in NO_DEVICES:
                 if accelerators(container, ("nvidia.com/*",)):
                     yield Violation(where, "hides the GPUs that are requested", "Remove it.", advisory=True)
-            elif settings.refuse_visible_devices or not (claims or count):
+            elif settings.refuse_visible_devices or not (claims or accelerators(container, settings.resources)):
                 fault, fix = "gives GPUs without a request", "Remove it, or request GPUs in resources.limits."
                 advisory = settings.max > 0 and not settings.refuse_visible_devices
                 yield Violation(where, fault, fix, CauseReason.FORBIDDEN, advisory=advisory)

@@ -41,9 +41,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     else:
         path, kind, length = "metadata.name", "name", len(job.metadata.name)
     yield from _full_names(job, length, ctx)
-    now = _room(max(job.workers, 1))
     later = _room(settings.scale_to)
-    if later < length <= now:
+    if later < length <= _room(max(job.workers, 1)):
         suffix = names.GENERATED_SUFFIX_LENGTH if kind == "generateName" else 0
         added = f" ({suffix} of them generated)" if suffix else ""
         yield Violation(

@@ -20,7 +20,7 @@ as `OMPI_MCA_plm_rsh_args`, which the operator overwrites.
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from posixpath import normpath
 
@@ -78,14 +78,17 @@ class Settings(RuleSettings):
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield from _name(job)
     yield from _replica_keys(job)
+    keys = job.spec.ssh_auth_mount_path
+    folders = {keys: _folder(keys)} if keys else {}
     for role, path, spec in job.replicas:
         yield from _replica(role, path, spec, job, ctx)
         if spec.template.spec is not None:
-            yield from _reserved(spec.template.spec, f"{path}.template.spec", role, job.spec.ssh_auth_mount_path)
+            own = folders | {CONFIG_FOLDER: CONFIG_FOLDER} if role == LAUNCHER else folders
+            yield from _reserved(spec.template.spec, f"{path}.template.spec", RESERVED_VOLUMES[role], own)
         yield from _overwritten(spec.template, path, spec.restart_policy)
         yield from _quantities(f"{path}.template", ctx.once(quantities, spec.template))
         yield from _first_container(spec.template.containers, f"{path}.template.spec.containers", role, job)
-    yield from _spec(job, ctx)
+    yield from _spec(job, ctx, folders)
     yield from _run_policy(job)
 
 
@@ -147,13 +150,13 @@ def _replica(role: str, path: str, spec: ReplicaSpec, job: MPIJob, ctx: Context)
         yield Violation(where, "has no container", such_as("containers"), CauseReason.REQUIRED)
 
 
-def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
+def _spec(job: MPIJob, ctx: Context, folders: Mapping[str, str]) -> Iterator[Violation]:
     if (job.spec.slots_per_worker or 0) < 0:
         slots, least = job.spec.slots_per_worker, Sizes.of(job, ctx).fewest_slots(ctx.admitted.slots.least)
         yield Violation("spec.slotsPerWorker", f"is {slots}, must not be negative", f"Use {least} or more.")
     if not job.spec.ssh_auth_mount_path:
         yield Violation("spec.sshAuthMountPath", "is empty", "Remove it, or name a folder.", CauseReason.REQUIRED)
-    elif _folder(job.spec.ssh_auth_mount_path) == CONFIG_FOLDER:
+    elif CONFIG_FOLDER in folders.values():
         fault = f"the operator mounts the hostfile at {CONFIG_FOLDER}, and a pod cannot mount two volumes at one path"
         home = "/home/mpiuser" if any(spec.template.user for _, _, spec in job.replicas) else "/root"
         fix = f"Set it to {home}/.ssh, or to .ssh in the home of the user."
@@ -167,7 +170,7 @@ def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
 def _run_policy(job: MPIJob) -> Iterator[Violation]:
     policy = job.run_policy
     if policy.scheduling_policy is not None and policy.scheduling_policy.min_resources:
-        least = ".schedulingPolicy.minResources", policy.scheduling_policy.min_resources
+        least = ".schedulingPolicy", ".minResources", policy.scheduling_policy.min_resources
         yield from _quantities("spec.runPolicy", [least])
     if policy.clean_pod_policy not in CLEAN_POD_POLICIES:
         yield _not_one_of("spec.runPolicy.cleanPodPolicy", policy.clean_pod_policy, CLEAN_POD_POLICIES)
@@ -184,33 +187,31 @@ def _run_policy(job: MPIJob) -> Iterator[Violation]:
         yield unsupported if unsupported.fix.startswith("Write") else replace(unsupported, fix="Remove it.")
 
 
-def _reserved(pod: PodSpec, path: str, role: str, mount_path: str | None) -> Iterator[Violation]:
-    """Conflicts with the volumes and mounts that the operator adds."""
+def _reserved(pod: PodSpec, path: str, volumes: Sequence[str], folders: Mapping[str, str]) -> Iterator[Violation]:
+    """Conflicts with the `volumes` that the operator adds and mounts in `folders`, each with its normalized path."""
     for index, volume in enumerate(pod.volumes or ()):
-        if volume.name in RESERVED_VOLUMES[role]:
+        if volume.name in volumes:
             fault = f'"{volume.name}" is reserved for the operator'
             fix = f"Write {volume.name}-2 here and in volumeMounts."
             yield Violation(f"{path}.volumes[{index}].name", fault, fix)
     mounts = pod.containers[0].volume_mounts if pod.containers else None
     if not mounts:
         return
-    of_operator = (mount_path, CONFIG_FOLDER) if role == LAUNCHER else (mount_path,)
-    folders = [_folder(folder) for folder in of_operator if folder]
     paths = "\n".join([mount.mount_path for mount in mounts])
     # Every spelling of a folder's path contains the folder's name.
-    suspect = [folder for folder in folders if folder.rpartition("/")[2] in paths]
+    suspect = [folder for folder in folders.values() if folder.rpartition("/")[2] in paths]
     elsewhere = "Mount it elsewhere, such as at /data."
     for index, mount in enumerate(mounts if suspect else ()):
         where = f"{path}.containers[0].volumeMounts[{index}].mountPath"
-        same = mount.mount_path in of_operator
+        same = mount.mount_path in folders
         folder = _folder(mount.mount_path)
-        parent = next((reserved for reserved in folders if folder.startswith(f"{reserved}/")), None)
+        parent = next((reserved for reserved in folders.values() if folder.startswith(f"{reserved}/")), None)
         if parent and folder.removeprefix(f"{parent}/") not in FILES:
             fault = (
                 f'"{mount.mount_path[:100]}" cannot be created in {parent[:100]}, which the operator mounts read-only'
             )
             yield Violation(where, fault, elsewhere)
-        if same or folder in folders:
+        if same or folder in folders.values():
             hidden = "" if same else ", and one hides the other"
             fault = f'the operator itself mounts something at "{mount.mount_path[:100]}"{hidden}'
             of_keys = "Remove this mount and its volume: the operator makes the keys."
@@ -282,15 +283,15 @@ def quantities(template: PodTemplate, _: Context) -> list[Written]:
 
 
 def _quantities(start: str, written: Sequence[Written]) -> Iterator[Violation]:
-    for where, amounts in written:
-        for name, value in () if quantity.are_valid(amounts.values()) else amounts.items():
+    for where, field, amounts in written:
+        for name, value in amounts.items():
             try:
                 amount = quantity.parse(value)
             except quantity.QuantityError as error:
-                yield Violation(start + quantity_fields.place(where, name), str(error), error.fix(name))
+                yield Violation(start + quantity_fields.place(where, field, name), str(error), error.fix(name))
                 continue
             if amount < 0:
-                path = start + quantity_fields.place(where, name)
+                path = start + quantity_fields.place(where, field, name)
                 fault = f"is {quantity.format(amount)}, must not be negative"
                 yield Violation(path, fault, "Set it to 0 or more, or remove it.", degree=Degree(path, -amount))
 

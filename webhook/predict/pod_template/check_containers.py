@@ -133,8 +133,9 @@ def _file(name: str | None, path: str, pod: Pod, faults: Faults) -> None:
 
 
 def _key(reference: model.KeyRef, path: str, faults: Faults) -> None:
-    texts.check(faults, f"{path}.name", reference.name, texts.subdomain)
-    texts.check(faults, f"{path}.key", reference.key, texts.config_key, texts.LETTERS)
+    if texts.subdomain(reference.name) or texts.config_key(reference.key):
+        texts.check(faults, f"{path}.name", reference.name, texts.subdomain)
+        texts.check(faults, f"{path}.key", reference.key, texts.config_key, texts.LETTERS)
 
 
 def _env_from(sources: list[model.EnvFrom], path: str, faults: Faults) -> None:
@@ -401,9 +402,9 @@ def check_users(spec: model.PodSpec, path: str, faults: Faults) -> None:
     for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for index, container in enumerate(containers or ()):
             own = container.security_context or _NO_CONTEXT
-            non_root = of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root
-            user = of_pod.run_as_user if own.run_as_user is None else own.run_as_user
-            if not non_root or user != 0:
+            if (of_pod.run_as_user if own.run_as_user is None else own.run_as_user) != 0:
+                continue
+            if not (of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root):
                 continue
             if _OF_ROOT.search(" ".join(container.argv)):
                 where = path if own.run_as_non_root is None else f"{path}.{field}[{index}]"
