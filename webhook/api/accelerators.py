@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from webhook.api import quantity
-from webhook.api.pod import Container, PodTemplate
+from webhook.api.pod import Container
 from webhook.api.pod_resources import is_sidecar
 from webhook.api.quantity import Quantity, QuantityError
 
@@ -128,18 +128,8 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
     amounts = {**(resources.requests or {}), **(resources.limits or {})}
     for name, amount in amounts.items():
         if "/" in name and is_accelerator(name, patterns):
-            total += quantity.whole(max(read(amount), Quantity(0)))
+            total += max(quantity.whole(read(amount)), 0)
     return total
-
-
-def containers_with_devices(template: PodTemplate) -> list[tuple[str, int, Container]]:
-    """Those of `PodTemplate.each_container` that request an extended resource."""
-    return [
-        (field, index, container)
-        for field, index, container in template.each_container
-        if (resources := container.resources) is not None
-        and ("/" in "".join(resources.limits or ()) or "/" in "".join(resources.requests or ()))
-    ]
 
 
 def extended_resources(containers: Iterable[Container]) -> set[str]:
@@ -154,7 +144,7 @@ def extended_resources(containers: Iterable[Container]) -> set[str]:
 def pod_total(containers: Iterable[tuple[str, int, Container]], patterns: tuple[str, ...]) -> int:
     """The maximum number of accelerators in use at the same time (see `pod_resources.at_once`).
 
-    `containers` are the pod's `containers_with_devices`.
+    `containers` are the pod's `PodTemplate.with_devices`.
     """
     total = sidecars = peak = 0
     for field, _, container in containers:

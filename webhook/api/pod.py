@@ -4,6 +4,7 @@ Every field may be absent or null: mutating webhooks get objects before schema v
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -421,3 +422,13 @@ class PodTemplate(msgspec.Struct, dict=True):
         of_container = (self.containers[0].security_context if self.containers else None) or SecurityContext()
         of_pod = (self.spec.security_context if self.spec else None) or PodSecurityContext()
         return of_pod.run_as_user if of_container.run_as_user is None else of_container.run_as_user
+
+    @cached_property
+    def with_devices(self) -> list[tuple[str, int, Container]]:
+        """Those of `each_container` that request an extended resource such as `nvidia.com/gpu`."""
+        return [
+            (field, index, container)
+            for field, index, container in self.each_container
+            if (resources := container.resources) is not None
+            and ("/" in "".join(resources.limits or ()) or "/" in "".join(resources.requests or ()))
+        ]

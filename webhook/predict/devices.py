@@ -17,7 +17,7 @@ import msgspec
 
 from webhook.api import accelerators
 from webhook.api.mpijob import ReplicaSpec
-from webhook.api.pod import Container, PodResourceClaim, PodTemplate
+from webhook.api.pod import PodResourceClaim, PodTemplate
 from webhook.api.quota_charges import ONE, Charge
 from webhook.api.quota_scopes import ObjectTraits
 from webhook.cluster.resources.device_classes import DEVICE_CLASSES, DeviceClass
@@ -89,15 +89,6 @@ def _extended_resources(view: ClusterView, _: Context) -> frozenset[str]:
     )
 
 
-def asking(template: PodTemplate, ctx: Context) -> list[tuple[str, int, Container]]:
-    """(field, index, container) for containers that request a resource such as `nvidia.com/gpu`."""
-    return ctx.once(_asking, template)
-
-
-def _asking(template: PodTemplate, _: Context) -> list[tuple[str, int, Container]]:
-    return accelerators.containers_with_devices(template)
-
-
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
     """The accelerators of a pod. `patterns` are the resources of accelerators."""
     cached = ctx.once(_by_patterns, template)
@@ -111,7 +102,7 @@ def _by_patterns(_: PodTemplate, __: Context) -> dict[tuple[str, ...], Devices]:
 
 
 def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
-    containers, claims = asking(template, ctx), _claims(template)
+    containers, claims = template.with_devices, _claims(template)
     extended = accelerators.pod_total(containers, names(patterns, ctx)) if containers else 0
     if not claims:
         return Devices(extended, extended, extended)
@@ -127,7 +118,7 @@ def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> D
 
 def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> str:
     """The quota resource for all accelerators of a pod; empty unless one request of one claim has all of them."""
-    if accelerators.pod_total(asking(template, ctx), names(patterns, ctx)):
+    if accelerators.pod_total(template.with_devices, names(patterns, ctx)):
         return ""
     matching = []
     for claim in _claims(template):

@@ -13,7 +13,7 @@ from webhook.cluster.view import UNKNOWN
 from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.mpirun_calls import ranks_with_slots
-from webhook.predict.devices import asking, claimed_resource, of_each, of_pod
+from webhook.predict.devices import claimed_resource, of_each, of_pod
 from webhook.predict.limits import MAX_GPUS_PER_NODE_TRIED, MAX_WORKERS_TRIED
 from webhook.predict.nodes import all_nodes
 
@@ -211,7 +211,7 @@ def _resource(job: MPIJob, names: tuple[str, ...], ctx: Context) -> str:
         return claimed_resource(template, names, ctx)
     candidates = [
         name
-        for _, _, container in asking(template, ctx)
+        for _, _, container in template.with_devices
         if container.resources is not None
         for name in {**(container.resources.limits or {}), **(container.resources.requests or {})}
         if is_accelerator(name, names)

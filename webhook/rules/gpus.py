@@ -115,7 +115,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         template = replica.template
         if not nodes_are_known:  # otherwise the rule `accelerator-available` reports misspelt names
             yield from _misspelt(f"{path}.template", ctx.once(quantities, template), settings)
-        for field, index, container in devices.asking(template, ctx):
+        for field, index, container in template.with_devices:
             if container.resources is not None:
                 place = f"{path}.template.spec.{field}[{index}].resources"
                 yield from _quantities(place, container.resources, settings, kinds, filled_in)
@@ -280,6 +280,8 @@ def uncounted(
     Several rules call this function. The violation is a warning if `others` is None. Otherwise the claims are rejected,
     and `others` are the DeviceClasses without accelerators that claims may request.
     """
+    if not (template.spec and template.spec.resource_claims):
+        return
     where = f"{path}.template.spec.resourceClaims"
     if where in ctx.memo.reported_claims:
         return

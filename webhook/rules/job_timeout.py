@@ -60,9 +60,10 @@ def admits(settings: Settings) -> Admitted:
 @rule("job-timeout", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield from _limit_of_job(job, settings, ctx)
-    yield from _grace_periods(job, settings)
-    if settings.max is not None:
-        yield from _limit_of_workers(job, settings.max, ctx)
+    if settings.max_grace_period is not None:
+        yield from _grace_periods(job, settings.max_grace_period)
+    if settings.max is not None and job.run_policy.active_deadline_seconds is not None:
+        yield from _limit_of_workers(job, settings.max, job.run_policy.active_deadline_seconds, ctx)
 
 
 def _limit_of_job(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
@@ -103,35 +104,31 @@ def _limit_of_job(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Vio
         )
 
 
-def _grace_periods(job: MPIJob, settings: Settings) -> Iterator[Violation]:
-    if settings.max_grace_period is None:
-        return
-    most = duration.parse(settings.max_grace_period)
+def _grace_periods(job: MPIJob, longest: str) -> Iterator[Violation]:
+    most = duration.parse(longest)
     for _, path, replica in job.replicas:
         for place, part in _with_grace_periods(replica.template):
             seconds = part.termination_grace_period_seconds or 0
             if seconds > most:
                 field = f"{path}.template.spec{place}.terminationGracePeriodSeconds"
-                yield _too_long(field, seconds, settings.max_grace_period, Degree(field, seconds))
+                yield _too_long(field, seconds, longest, Degree(field, seconds))
 
 
-def _with_grace_periods(template: PodTemplate) -> Iterator[tuple[str, PodSpec | Probe]]:
+def _with_grace_periods(template: PodTemplate) -> list[tuple[str, PodSpec | Probe]]:
     """(path below the pod's spec, part that has a grace period)"""
-    if template.spec is not None:
-        yield "", template.spec
+    parts: list[tuple[str, PodSpec | Probe]] = [] if template.spec is None else [("", template.spec)]
     for kind, index, container in template.each_container:
         if container.liveness_probe is not None:
-            yield f".{kind}[{index}].livenessProbe", container.liveness_probe
+            parts.append((f".{kind}[{index}].livenessProbe", container.liveness_probe))
         if container.startup_probe is not None:
-            yield f".{kind}[{index}].startupProbe", container.startup_probe
+            parts.append((f".{kind}[{index}].startupProbe", container.startup_probe))
+    return parts
 
 
-def _limit_of_workers(job: MPIJob, longest: str, ctx: Context) -> Iterator[Violation]:
-    """The workers' limit must not exceed the longer of `longest` and the job's limit. An update must not remove it."""
-    of_workers, limit, most = _own_limit(job), job.run_policy.active_deadline_seconds, duration.parse(longest)
-    if limit is None:
-        return
-    if of_workers is not None and of_workers > max(most, limit):
+def _limit_of_workers(job: MPIJob, longest: str, limit: int, ctx: Context) -> Iterator[Violation]:
+    """The workers' limit must not exceed the longer of `longest` and the job's `limit`. An update must keep it."""
+    of_workers = _own_limit(job)
+    if of_workers is not None and of_workers > max(duration.parse(longest), limit):
         yield _too_long(WORKERS, of_workers, longest, Degree("workers", of_workers))
     elif of_workers is None and ctx.old is not None and (before := _own_limit(ctx.old)) is not None:
         fix = f"Set it to {before}, as it was."

@@ -79,8 +79,10 @@ def admits(settings: Settings) -> Admitted:
 
 @rule("tier", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    yield from _workers(job, settings, ctx)
-    yield from _gpus(job, settings, ctx)
+    if settings.max_workers is not None:
+        yield from _workers(job, settings.max_workers, settings, ctx)
+    if settings.max_gpus is not None:
+        yield from _gpus(job, settings.max_gpus, settings, ctx)
     yield from _implementation(job, settings)
     if settings.features is not None:
         for feature, path in _used(job):
@@ -88,11 +90,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
                 yield _without(feature, path, settings)
 
 
-def _workers(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    most = settings.max_workers
+def _workers(job: MPIJob, most: int, settings: Settings, ctx: Context) -> Iterator[Violation]:
     launcher = 1 if job.spec.run_launcher_as_worker else 0
     count = job.workers + launcher
-    if most is not None and count > most:
+    if count > most:
         described = f"{count} workers{' (the launcher is one of them)' if launcher else ''}"
         yield Violation(
             WORKERS,
@@ -103,10 +104,7 @@ def _workers(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violatio
         )
 
 
-def _gpus(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    most = settings.max_gpus
-    if most is None:
-        return
+def _gpus(job: MPIJob, most: int, settings: Settings, ctx: Context) -> Iterator[Violation]:
     launcher, per_worker = (of_each(replica, settings.resources, ctx) for replica in (job.launcher, job.worker))
     total = launcher + job.workers * per_worker
     if total <= most:

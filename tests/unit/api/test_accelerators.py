@@ -6,7 +6,6 @@ import pytest
 from webhook.api.accelerators import (
     DEFAULT_ACCELERATORS,
     accelerators,
-    containers_with_devices,
     is_accelerator,
     pod_total,
 )
@@ -86,7 +85,7 @@ def test_total_of_a_pod_is_the_largest_number_in_use_at_one_time(
     containers: list[Any], init_containers: list[Any], total: int
 ) -> None:
     template = msgspec.convert({"spec": {"containers": containers, "initContainers": init_containers}}, PodTemplate)
-    assert pod_total(containers_with_devices(template), DEFAULT_ACCELERATORS) == total
+    assert pod_total(template.with_devices, DEFAULT_ACCELERATORS) == total
 
 
 def test_containers_with_accelerators_are_found_in_order() -> None:
@@ -104,10 +103,10 @@ def test_containers_with_accelerators_are_found_in_order() -> None:
         },
         PodTemplate,
     )
-    containers = containers_with_devices(template)
+    containers = template.with_devices
     assert [(field, index, container.name) for field, index, container in containers] == [
         ("containers", 2, "by-request"),
         ("containers", 3, "by-limit"),
         ("initContainers", 0, "first"),
     ]
-    assert containers_with_devices(PodTemplate()) == []
+    assert PodTemplate().with_devices == []

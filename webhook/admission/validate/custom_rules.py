@@ -6,7 +6,7 @@ import msgspec
 from msgspec import structs
 
 from webhook.admission.validate import ratchet
-from webhook.api.accelerators import containers_with_devices, is_accelerator
+from webhook.api.accelerators import is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate
@@ -66,7 +66,7 @@ def _images(template: PodTemplate) -> tuple[str, ...]:
 
 
 def _accelerator(template: PodTemplate, names: tuple[str, ...]) -> str:
-    for _, _, container in containers_with_devices(template):
+    for _, _, container in template.with_devices:
         if (resources := container.resources) is not None:
             requested: list[str] = [*(resources.limits or ()), *(resources.requests or ())]
             for name in requested:

@@ -114,9 +114,9 @@ def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, pod
     if source.resource_field_ref is not None:
         check_resource_field(source.resource_field_ref, f"{where}.resourceFieldRef", faults)
     if source.config_map_key_ref is not None:
-        _key(source.config_map_key_ref, f"{where}.configMapKeyRef", faults)
+        _key(source.config_map_key_ref, where, "configMapKeyRef", faults)
     if source.secret_key_ref is not None:
-        _key(source.secret_key_ref, f"{where}.secretKeyRef", faults)
+        _key(source.secret_key_ref, where, "secretKeyRef", faults)
     if source.file_key_ref is not None:
         _file(source.file_key_ref.volume_name, f"{where}.fileKeyRef", pod, faults)
 
@@ -132,10 +132,10 @@ def _file(name: str | None, path: str, pod: Pod, faults: Faults) -> None:
         faults.add(f"{path}.volumeName", f'volume "{shown(name)}" is not an emptyDir', "Name an emptyDir.")
 
 
-def _key(reference: model.KeyRef, path: str, faults: Faults) -> None:
+def _key(reference: model.KeyRef, path: str, field: str, faults: Faults) -> None:
     if texts.subdomain(reference.name) or texts.config_key(reference.key):
-        texts.check(faults, f"{path}.name", reference.name, texts.subdomain)
-        texts.check(faults, f"{path}.key", reference.key, texts.config_key, texts.LETTERS)
+        texts.check(faults, f"{path}.{field}.name", reference.name, texts.subdomain)
+        texts.check(faults, f"{path}.{field}.key", reference.key, texts.config_key, texts.LETTERS)
 
 
 def _env_from(sources: list[model.EnvFrom], path: str, faults: Faults) -> None:
@@ -161,15 +161,16 @@ def _source(reference: model.SourceRef, path: str, faults: Faults) -> None:
 
 def _mounts(container: model.Container, mounts: list[model.VolumeMount], path: str, pod: Pod, faults: Faults) -> None:
     mount_paths: set[str] = set()
+    volumes = pod.volumes
     for index, mount in enumerate(mounts):
         mount_path = mount.mount_path
-        if mount.name not in pod.volumes and mount.name not in pod.role.volumes and mount.name:
+        if mount.name not in volumes and mount.name not in pod.role.volumes and mount.name:
             _no_volume(mount.name, f"{path}.volumeMounts[{index}].name", pod, faults)
         if mount_path in mount_paths and mount_path:
             fault = f'there is another mount at "{shown(mount_path)}"'
             faults.add(f"{path}.volumeMounts[{index}].mountPath", fault, "Mount it elsewhere, or remove it.")
         mount_paths.add(mount_path)
-        if (mode := mount_path[-3:]) in _MODES and (folder := mount_path[:-3]):
+        if ":" in mount_path and (mode := mount_path[-3:]) in _MODES and (folder := mount_path[:-3]):
             fault, fix = f'"{mode}" is part of the path', f"Write {shown(folder)}{_MODES[mode]}."
             faults.add(f"{path}.volumeMounts[{index}].mountPath", fault, fix, advisory=True)
         if mount.sub_path or mount.sub_path_expr or mount.mount_propagation or mount.recursive_read_only:

@@ -156,8 +156,9 @@ def check_host(spec: model.PodSpec, path: str, faults: Faults) -> None:
         texts.note(faults, f"{path}.nodeName", spec.node_name, problem)
     elif spec.node_name and spec.scheduling_gates:
         faults.add(f"{path}.nodeName", "does not go with schedulingGates", "Remove one of the two.", Kind.FORBIDDEN)
-    account = "serviceAccountName" if spec.service_account_name else "serviceAccount"
-    texts.check(faults, f"{path}.{account}", spec.service_account_name or spec.service_account, texts.subdomain)
+    if account := spec.service_account_name or spec.service_account:
+        field = "serviceAccountName" if spec.service_account_name else "serviceAccount"
+        texts.check(faults, f"{path}.{field}", account, texts.subdomain)
     if spec.runtime_class_name:
         texts.check(faults, f"{path}.runtimeClassName", spec.runtime_class_name, texts.subdomain)
     if spec.dns_config or spec.dns_policy == "None":
