@@ -127,6 +127,14 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
     spec: MPIJobSpec = msgspec.field(default_factory=MPIJobSpec)
     raw_status: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw, name="status")
 
+    def __post_init__(self) -> None:
+        specs = self.spec.mpi_replica_specs or {}
+        self.launcher: ReplicaSpec | None = specs.get(LAUNCHER)
+        self.worker: ReplicaSpec | None = specs.get(WORKER)
+        roles = ((LAUNCHER, self.launcher), (WORKER, self.worker))
+        self.replicas = [(role, replica_path(role), replica) for role, replica in roles if replica is not None]
+        """(role, path, spec), the Launcher first. A missing role is left out."""
+
     @property
     def status(self) -> JobStatus:
         """The operator's status. Users can write the field too, so an invalid status counts as empty."""
@@ -151,16 +159,6 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
     @property
     def managed_here(self) -> bool:
         return is_managed_here(self.run_policy.managed_by)
-
-    @cached_property
-    def launcher(self) -> ReplicaSpec | None:
-        specs = self.spec.mpi_replica_specs
-        return specs.get(LAUNCHER) if specs else None
-
-    @cached_property
-    def worker(self) -> ReplicaSpec | None:
-        specs = self.spec.mpi_replica_specs
-        return specs.get(WORKER) if specs else None
 
     @property
     def workers(self) -> int:
@@ -207,12 +205,6 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
         if role in specs:
             return None
         return next((key for key in specs if meant_role(key) == role), None)
-
-    @cached_property
-    def replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
-        """(role, path, spec), the Launcher first. A missing role is left out."""
-        roles = ((LAUNCHER, self.launcher), (WORKER, self.worker))
-        return [(role, replica_path(role), replica) for role, replica in roles if replica is not None]
 
     def computing(self) -> list[tuple[str, str, ReplicaSpec]]:
         """The replicas whose pods run ranks: the Worker, and with `runLauncherAsWorker` the Launcher."""
