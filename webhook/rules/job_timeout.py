@@ -90,7 +90,7 @@ def _limit_of_job(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Vio
         fix = _limit(as_annotated, most)
         yield Violation(FIELD, "is missing; every job needs a time limit", fix, CauseReason.REQUIRED)
     # If annotation and field are equal, either the user or the injection wrote the field.
-    longest, path = (annotated, ANNOTATION) if seconds in {None, annotated} else (seconds, FIELD)
+    longest, path = (annotated, ANNOTATION) if seconds is None or seconds == annotated else (seconds, FIELD)
     if most is not None and longest is not None and longest > most:
         allowed = _allowed(most if path == FIELD else settings.max)
         if seconds == annotated:

@@ -222,8 +222,10 @@ def _reserved(pod: PodSpec, path: str, volumes: Sequence[str], folders: Mapping[
 def _overwritten(template: PodTemplate, path: str, restart_policy: str | None) -> Iterator[Violation]:
     pod, labels = template.spec or PodSpec(), template.labels
     overwritten = [f"metadata.labels[{key}]" for key in RESERVED_LABELS if key in labels]
-    overwritten += ["spec.hostname"] if pod.hostname else []
-    overwritten += ["spec.subdomain"] if pod.subdomain else []
+    if pod.hostname:
+        overwritten.append("spec.hostname")
+    if pod.subdomain:
+        overwritten.append("spec.subdomain")
     for field in overwritten:
         yield Violation(f"{path}.template.{field}", "the operator overwrites it", "Remove it.", advisory=True)
     applied = restart_policy or "Never"

@@ -79,7 +79,8 @@ def validate(
     if decision.denied:
         decision.denied = messages.told_once(decision.denied)
         decision.refused_gpus = rejected_gpus.of(decision, job, ctx)
-    decision.put_worst_first()
+    if findings:
+        decision.put_worst_first()
     for reserves in policy.reserves:
         decision.reservation = reserves(job, ctx)
     return decision
