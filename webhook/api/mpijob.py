@@ -128,6 +128,10 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
     raw_status: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw, name="status")
 
     def __post_init__(self) -> None:
+        self.labels: dict[str, str] = self.metadata.labels or {}
+        self.annotations: dict[str, str] = self.metadata.annotations or {}
+        """The pods do not get these annotations."""
+        self.run_policy = self.spec.run_policy or RunPolicy()
         specs = self.spec.mpi_replica_specs or {}
         self.launcher: ReplicaSpec | None = specs.get(LAUNCHER)
         self.worker: ReplicaSpec | None = specs.get(WORKER)
@@ -142,19 +146,6 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
             return _status_decoder.decode(self.raw_status) or JobStatus() if self.raw_status else JobStatus()
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             return JobStatus()
-
-    @property
-    def labels(self) -> dict[str, str]:
-        return self.metadata.labels or {}
-
-    @property
-    def annotations(self) -> dict[str, str]:
-        """The pods do not get these annotations."""
-        return self.metadata.annotations or {}
-
-    @property
-    def run_policy(self) -> RunPolicy:
-        return self.spec.run_policy or RunPolicy()
 
     @property
     def managed_here(self) -> bool:
@@ -258,7 +249,7 @@ def apply_operator_defaults(job: MPIJob) -> MPIJob:
     A Worker without `replicas` gets 0, which is invalid, although the field's documentation promises 1.
     """
     spec = job.spec
-    spec.run_policy = spec.run_policy or RunPolicy()
+    spec.run_policy = job.run_policy
     if spec.run_policy.clean_pod_policy is None:
         spec.run_policy.clean_pod_policy = "None"
     if spec.slots_per_worker is None:

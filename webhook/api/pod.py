@@ -373,20 +373,14 @@ class PodTemplate(msgspec.Struct, dict=True):
     spec: PodSpec | None = None
 
     def __post_init__(self) -> None:
+        self.labels: dict[str, str] = (self.metadata and self.metadata.labels) or {}
+        self.annotations: dict[str, str] = (self.metadata and self.metadata.annotations) or {}
         self.containers: Sequence[Container] = (self.spec and self.spec.containers) or []
         """The first is the MPI container."""
         self.init_containers: Sequence[Container] = (self.spec and self.spec.init_containers) or []
         self.each_container = [("containers", index, container) for index, container in enumerate(self.containers)]
         self.each_container += [("initContainers", index, each) for index, each in enumerate(self.init_containers)]
         """(field of the pod's spec, index, container)."""
-
-    @property
-    def labels(self) -> dict[str, str]:
-        return (self.metadata and self.metadata.labels) or {}
-
-    @property
-    def annotations(self) -> dict[str, str]:
-        return (self.metadata and self.metadata.annotations) or {}
 
     @property
     def node_selector(self) -> dict[str, str]:

@@ -60,9 +60,7 @@ def parse(value: object) -> Quantity:
     A float is read as its shortest decimal: `0.1` is exactly 100m. QuantityError for any other type, including bool.
     """
     if isinstance(value, str):
-        if len(value) <= MAX_QUANTITY_CHARACTERS:
-            return _parse_text(value)
-        raise QuantityError(f"text of {len(value)} characters is too long for a quantity")
+        return _parse_text(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         kind = _KINDS.get(type(value), "this")
         raise QuantityError(f"{kind} is not a quantity")
@@ -75,6 +73,8 @@ def parse(value: object) -> Quantity:
 
 @lru_cache(maxsize=4096)  # the jobs of a cluster repeat a few hundred texts of at most 64 characters
 def _parse_text(text: str) -> Quantity:
+    if len(text) > MAX_QUANTITY_CHARACTERS:
+        raise QuantityError(f"text of {len(text)} characters is too long for a quantity")  # errors are not cached
     match = _GRAMMAR.fullmatch(text)
     if match is None:
         shown = json.dumps(text) if text else "empty text"  # json escapes characters that look like digits or blanks
