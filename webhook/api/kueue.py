@@ -46,7 +46,8 @@ _MEANT: Final = ("queuename", "queue", "localqueue", "localqueuename")
 _NEAR: Final = 0.85
 _NO_LETTER: Final = re.compile("[^a-z]")
 # A domain of Kueue or Kubernetes, or a name with a q and without a domain.
-_MAY_MEAN: Final = re.compile(r"(?is)kueue.*/|x-k8s\.io/[^/]*\Z|\A/?[^/]*q[^/]*\Z")
+# The atomic group and the possessive quantifiers keep the search linear for long keys.
+_MAY_MEAN: Final = re.compile(r"(?is)\A(?>.*?kueue).*/|x-k8s\.io/[^/]*+\Z|\A/?[^/q]*+q[^/]*+\Z")
 
 
 def means_queue_name(key: str) -> bool:
