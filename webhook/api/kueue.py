@@ -50,9 +50,12 @@ _NO_LETTER: Final = re.compile("[^a-z]")
 _MAY_MEAN: Final = re.compile(r"(?is)\A(?>.*?kueue).*/|x-k8s\.io/[^/]*+\Z|\A/?[^/q]*+q[^/]*+\Z")
 
 
-def means_queue_name(key: str) -> bool:
-    if not _MAY_MEAN.search(key):
-        return False
+def queue_names(keys: Iterable[str]) -> list[str]:
+    """The keys that mean Kueue's label for a queue, also misspelled or with another domain."""
+    return [key for key in filter(_MAY_MEAN.search, keys) if _means_queue_name(key)]
+
+
+def _means_queue_name(key: str) -> bool:
     prefix, _, name = key.lower().rpartition("/")
     letters = _NO_LETTER.sub("", name)
     return bool(get_close_matches(letters, _MEANT, 1, _NEAR)) if prefix else letters == _MEANT[0]

@@ -5,7 +5,7 @@ Every field may be absent or null: mutating webhooks get objects before schema v
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -219,7 +219,7 @@ class Probe(msgspec.Struct, rename="camel", gc=False):
     termination_grace_period_seconds: int | None = None
 
 
-class Container(msgspec.Struct, rename="camel", gc=False):
+class Container(msgspec.Struct, rename="camel", dict=True):
     name: str = ""
     image: str | None = None
     command: Sequence[str] | None = None
@@ -235,10 +235,13 @@ class Container(msgspec.Struct, rename="camel", gc=False):
     restart_policy: str | None = None
     security_context: SecurityContext | None = None
 
-    @property
-    def argv(self) -> list[str]:
+    def __post_init__(self) -> None:
+        self.argv: Sequence[str] = [*(self.command or ()), *(self.args or ())]
         """Command and arguments of the job, without the image's defaults."""
-        return [*(self.command or ()), *(self.args or ())]
+        self.sourced: list[tuple[int, Any]] = [
+            (index, variable) for index, variable in enumerate(self.env or ()) if variable.value_from is not None
+        ]
+        """(index, variable) of the variables with a `valueFrom`."""
 
 
 class Named(msgspec.Struct, gc=False):

@@ -23,8 +23,8 @@ def of_template(template: PodTemplate) -> list[Written]:
     for kind, index, container in template.each_container:
         if container.resources is not None:
             _requirements(f".spec.{kind}[{index}].resources", container.resources, written)
-        for position, variable in enumerate(container.env or ()):
-            if variable.value_from is not None and variable.value_from.resource_field_ref is not None:
+        for position, variable in container.sourced:
+            if variable.value_from.resource_field_ref is not None:
                 where = f".spec.{kind}[{index}].env[{position}].valueFrom"
                 _field(where, variable.value_from.resource_field_ref, written)
     if spec.resources is not None:

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.api import annotations, sshd
-from webhook.api.kueue import QUEUE_NAME, means_queue_name
+from webhook.api.kueue import QUEUE_NAME, queue_names
 from webhook.api.mpijob import LAUNCHER, WAIT_FOR_WORKERS, WORKER, MPIJob, SchedulingPolicy, replica_path
 from webhook.cluster.resources.coscheduling_groups import COSCHEDULING_GROUPS
 from webhook.cluster.resources.volcano_queues import VOLCANO_QUEUES
@@ -145,7 +145,7 @@ def _queues(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation
     path, queue = volcano.queue_of(job)
     if not queue:
         return
-    if any(map(means_queue_name, job.labels)) and not ctx.view.not_served(VOLCANO_QUEUES):
+    if queue_names(job.labels) and not ctx.view.not_served(VOLCANO_QUEUES):
         yield Violation(path, "Kueue queues the job too", fix="Remove one of the two.", advisory=True)
     elif settings.scheduler not in {"", VOLCANO}:
         yield Violation(path, "only Volcano reads it", fix=f"Remove it; Kueue reads {QUEUE_NAME}.", advisory=True)

@@ -16,7 +16,7 @@ cannot be read.
 from collections.abc import Iterator
 
 from webhook.api import names
-from webhook.api.kueue import QUEUE_NAME, means_queue_name
+from webhook.api.kueue import QUEUE_NAME, queue_names
 from webhook.api.mpijob import MULTIKUEUE, MPIJob
 from webhook.cluster.resources.admission_checks import ADMISSION_CHECKS, AdmissionCheck
 from webhook.cluster.resources.local_queues import LOCAL_QUEUES
@@ -67,8 +67,8 @@ def _misplaced(job: MPIJob) -> Iterator[Violation]:
     places = [("metadata", job)] + [(f"{path}.template.metadata", spec.template) for _, path, spec in job.replicas]
     for path, owner in places:
         for kind, entries in (("labels", owner.labels), ("annotations", owner.annotations)):
-            for key, value in entries.items():
-                if value != queue and (owner is job or "/" in key) and means_queue_name(key):
+            for key in queue_names(entries):
+                if entries[key] != queue and (owner is job or "/" in key):
                     of_job = owner is job and kind == "labels"
                     fix = f"Rename it to {QUEUE_NAME}." if of_job else f"Move it to {LABEL}."
                     yield Violation(f"{path}.{kind}[{key}]", "has no effect", fix)

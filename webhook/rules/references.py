@@ -126,10 +126,9 @@ def _environment(container: Container, path: str, references: list[Reference]) -
     for index, source in enumerate(container.env_from or ()):
         if source.config_map_ref is not None and not _is_invalid(source.config_map_ref.name):
             _config_map(source.config_map_ref, f"{path}.envFrom[{index}].configMapRef", references)
-    for index, variable in enumerate(container.env or ()):
-        if (value := variable.value_from) is None or (key := value.config_map_key_ref) is None:
-            continue
-        if not _is_invalid(key.name):
+    for index, variable in container.sourced:
+        key = variable.value_from.config_map_key_ref
+        if key is not None and not _is_invalid(key.name):
             _config_map(key, f"{path}.env[{index}].valueFrom.configMapKeyRef", references)
 
 

@@ -63,7 +63,7 @@ def check_container(container: model.Container, path: str, pod: Pod, faults: Fau
     if container.ports:
         _ports(container.ports, path, faults)
     if container.env:
-        _env(container.env, path, pod, faults)
+        _env(container, container.env, path, pod, faults)
     if container.env_from:
         _env_from(container.env_from, f"{path}.envFrom", faults)
     if container.volume_mounts:
@@ -92,13 +92,12 @@ def _ports(ports: list[model.Port], path: str, faults: Faults) -> None:
             used.add(port.name)
 
 
-def _env(env: list[model.EnvVar], path: str, pod: Pod, faults: Faults) -> None:
+def _env(container: model.Container, env: list[model.EnvVar], path: str, pod: Pod, faults: Faults) -> None:
     if not texts.variables([variable.name for variable in env]):
         for index, variable in enumerate(env):
             texts.check(faults, f"{path}.env[{index}].name", variable.name, texts.variable, texts.LETTERS)
-    for index, variable in enumerate(env):
-        if variable.value_from is not None:
-            _value_from(variable, variable.value_from, f"{path}.env[{index}].valueFrom", pod, faults)
+    for index, variable in container.sourced:
+        _value_from(variable, variable.value_from, f"{path}.env[{index}].valueFrom", pod, faults)
 
 
 def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, pod: Pod, faults: Faults) -> None:

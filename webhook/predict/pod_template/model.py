@@ -430,7 +430,7 @@ class ResizePolicy(msgspec.Struct, rename="camel", gc=False):
     restart_policy: Literal["NotRequired", "RestartContainer"]
 
 
-class Container(pod.Container, rename="camel", gc=False, kw_only=True):
+class Container(pod.Container, rename="camel", kw_only=True):
     name: NonEmpty
     image_pull_policy: PullPolicy | None = None
     working_dir: str | None = None
