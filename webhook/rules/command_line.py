@@ -470,8 +470,9 @@ def _volume_of(file: str, template: PodTemplate) -> Volume | None:
     """The volume that the first container mounts at the file's folder or above."""
     above, name = "", ""
     for mount in (template.containers[0].volume_mounts if template.containers else None) or ():
-        if len(mount.mount_path) > len(above) and file.startswith(f"{mount.mount_path.rstrip('/')}/"):
-            above, name = mount.mount_path, mount.name
+        path = mount.mount_path
+        if len(path) > len(above) and file.startswith(path.rstrip("/") + "/"):
+            above, name = path, mount.name
     volumes = (template.spec.volumes if template.spec and above else None) or ()
     return next((volume for volume in volumes if volume.name == name), None)
 
