@@ -1,6 +1,7 @@
 """The rule `pod-template` as a whole. The tests of its single checks are in tests/unit/predict/pod_template."""
 
 import json
+import time
 from random import Random
 from typing import Any
 
@@ -181,3 +182,18 @@ def test_fix_for_a_missing_volume_is_the_volume_of_the_other_role() -> None:
     }
     [violation] = violations("pod-template", changes)
     assert '{"name": "config", "configMap": {"name": "nccl"}}' in violation.fix
+
+
+def test_many_mounts_of_volumes_in_the_other_role_are_judged_fast() -> None:
+    changes = {
+        "Launcher.template.spec.containers.0.volumeMounts": [
+            {"name": "data", "mountPath": f"/{number}"} for number in range(400)
+        ],
+        "Worker.template.spec.volumes": [{"name": "data", "emptyDir": {"sizeLimit": f"{n}Gi"}} for n in range(1, 401)],
+    }
+    began = time.thread_time()
+    found = violations("pod-template", changes)
+    assert time.thread_time() - began < 0.5
+    missing = [violation for violation in found if violation.message == 'there is no volume "data"']
+    assert missing
+    assert {"400Gi" in violation.fix for violation in missing} == {True}

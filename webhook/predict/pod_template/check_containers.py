@@ -181,14 +181,15 @@ def _without_defaults(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _no_volume(name: str, path: str, pod: Pod, faults: Faults) -> None:
-    written, closest = pod.volumes.keys() - {SHARED_MEMORY}, None
+    closest = None
     if len(faults) < MAX_MOUNT_SUGGESTIONS:
-        closest = names.closest_name(texts.label_corrected(name), written)
+        closest = names.closest_name(texts.label_corrected(name), pod.volumes.keys() - {SHARED_MEMORY})
     volume = f"{{name: {shown(name)}, persistentVolumeClaim: {{claimName: {shown(name)}}}}}"
     specs = [template.spec for template in pod.role.all_templates if template.spec]
-    for other in (each for spec in specs for each in spec.volumes or ()):
+    for other in (each for spec in reversed(specs) for each in reversed(spec.volumes or ())):
         if other.name == name and isinstance(other, model.Volume):
             volume = shown(json.dumps(json.loads(msgspec.json.encode(other), object_hook=_without_defaults)), 300)
+            break
     fix = f'Write "{closest}", or add the volume.' if closest else f"Add {volume} to volumes, or correct the name."
     faults.add(path, f'there is no volume "{shown(name)}"', fix)
 
