@@ -557,12 +557,13 @@ def _unreplaced(
     inner = _inner_shell(call)
     options = call.words.index(call.started) if call.started else len(call.words)
     interprets = not _INTERPRETERS.isdisjoint(word.rpartition("/")[2] for word in call.words[options:inner])
+    needs_shell = _needs_shell(launcher.command, launcher.argv)
     for index, word in enumerate(call.words[:inner]):
         variable, number = shell.VARIABLE.search(word), fixes.get(word.rpartition("=")[2], "")
         name = (variable[1] or variable[3]) if variable else ""
         if variable and not interprets and (name in named or number or index < options):
             fix = f"Write $({name})." if name in named or launcher.env_from else number or "Run it by bash -c."
-            if fix == number or not _needs_shell(launcher.command, launcher.argv):
+            if fix == number or not needs_shell:
                 yield word, f"no shell replaces {shortened(variable[0], 30)}", fix
         whole = index <= options or (not interprets and _IS_REFERENCE.fullmatch(word))
         for missing in shell.REFERENCE.findall(word) if whole and not launcher.env_from else ():

@@ -3,6 +3,7 @@
 The conformance tests compare the rule's messages about numbers of ranks with the behaviour of mpirun.
 """
 
+import time
 from typing import Any
 
 import pytest
@@ -848,3 +849,9 @@ def test_variable_for_ranks_that_hides_all_gpus_is_reported(devices: str, report
     resources = {f"{WORKER}.resources": {"limits": {"nvidia.com/gpu": 2}}}
     faults = as_texts(violations(ID, resources | {f"{LAUNCHER}.command": command}))
     assert faults == ([f"(advice) {WHERE}.command: CUDA_VISIBLE_DEVICES=-1 hides all GPUs"] if reported else [])
+
+
+def test_many_variables_without_a_shell_are_judged_in_linear_time() -> None:
+    began = time.thread_time()
+    assert check(["mpirun", "-np", "8", *["$HOME"] * 9_000])
+    assert time.thread_time() - began < 0.4
