@@ -199,7 +199,7 @@ def _reserved(pod: PodSpec, path: str, volumes: Sequence[str], folders: Mapping[
         return
     paths = "\n".join([mount.mount_path for mount in mounts])
     # Every spelling of a folder's path contains the folder's name.
-    suspect = [folder for folder in folders.values() if folder.rpartition("/")[2] in paths]
+    suspect = paths and [folder for folder in folders.values() if folder.rpartition("/")[2] in paths]
     elsewhere = "Mount it elsewhere, such as at /data."
     for index, mount in enumerate(mounts if suspect else ()):
         where = f"{path}.containers[0].volumeMounts[{index}].mountPath"

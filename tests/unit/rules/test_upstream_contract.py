@@ -424,3 +424,9 @@ def test_container_that_should_be_the_first_is_a_warning(changes: dict[str, Any]
 )
 def test_first_container_that_is_or_may_be_the_right_one_is_accepted(changes: dict[str, Any]) -> None:
     assert as_texts(violations("upstream-contract", changes)) == []
+
+
+def test_mount_without_path_is_not_a_mount_of_the_operator() -> None:
+    mounts = {"Launcher.template.spec.containers.0.volumeMounts": [{"name": "v", "mountPath": ""}]}
+    found = violations("upstream-contract", {"spec.sshAuthMountPath": "/", **mounts})
+    assert not [violation for violation in found if "volumeMounts" in violation.path]
