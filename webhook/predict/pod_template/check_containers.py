@@ -390,8 +390,8 @@ def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: s
             faults.add(where, f"does not go with the type {profile.type}", fix, Kind.FORBIDDEN)
 
 
-# These programs run as root: mpirun with --allow-run-as-root, and sshd without a configuration file (-f).
 _NO_CONTEXT: Final = model.SecurityContext()
+# These programs run as root: mpirun with --allow-run-as-root, and sshd without a configuration file (-f).
 _OF_ROOT: Final = re.compile(r"allow-run-as-root|/sshd\b(?!.* -f)")
 
 
