@@ -15,7 +15,7 @@ from msgspec import structs
 from webhook.api import shell
 from webhook.api.limits import MAX_CHARACTERS_BEFORE_EMPTY_CALL, MAX_CHARACTERS_BEFORE_PROGRAM
 from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, OPEN_MPI, PAIRS, PER_NODE, Dialect
-from webhook.api.pod import NAME_OF, VALUE_OF, Container, EnvVar
+from webhook.api.pod import Container, EnvVar
 
 CONFIG_FOLDER: Final = "/etc/mpi"
 HOSTFILE: Final = f"{CONFIG_FOLDER}/hostfile"
@@ -214,7 +214,7 @@ def _mentions(script: str) -> Iterator[int]:
 def _read(program: str, words: Sequence[str], implementation: str | None, *, without_shell: bool = False) -> Invocation:
     syntax = dialect(program, implementation)
     arguments = tuple(words)
-    options, position = options_of(arguments, syntax.options)
+    _, options, position = options_of(arguments, syntax.options)
     started = "".join(arguments[position : position + 1])
     if started.startswith("-"):
         return Invocation(program, words=arguments, unread=started, without_shell=without_shell)
@@ -224,12 +224,12 @@ def _read(program: str, words: Sequence[str], implementation: str | None, *, wit
     if (started.startswith("$") and "/" not in started) or ":" in arguments[position + 1 :]:
         return Invocation(program, words=arguments, without_shell=without_shell)
     ranks = [_number(values) for name, values in options if name in syntax.ranks]
-    hosts = {values for name, values in options if name in HOSTS} if not HOSTS.isdisjoint(dict(options)) else set()
+    hosts = {values for name, values in options if name in HOSTS}
     certain = len(ranks) == 1 and hosts <= {(HOSTFILE,)} and not (syntax.needs_hostfile and not hosts)
     return Invocation(
         program,
         ranks=ranks[0] if certain else None,
-        per_node=certain and bool(_per_node_options(options, arguments)),
+        per_node=certain and bool(_per_node_options(options)),
         refuses=certain and syntax.refuses,
         oversubscribe=oversubscribes(" ".join(arguments[:position])),
         words=arguments,
@@ -241,30 +241,28 @@ def _read(program: str, words: Sequence[str], implementation: str | None, *, wit
 
 def options_of(
     words: tuple[str, ...], dialect_options: Mapping[str, tuple[str, int]]
-) -> tuple[list[tuple[str, tuple[str, ...]]], int]:
-    """The (name without dashes, values) of the leading options, and the position after them."""
-    options, position = list[tuple[str, tuple[str, ...]]](), 0
+) -> tuple[list[str], list[tuple[str, tuple[str, ...]]], int]:
+    """The leading options as written, their (name without dashes, values), and the position after them."""
+    written, options, position = list[str](), list[tuple[str, tuple[str, ...]]](), 0
     while position < len(words):
-        word = words[position]
-        option = dialect_options.get(word)
-        if option is None and word.startswith("-"):
+        word, equals = words[position], ""
+        if (option := dialect_options.get(word)) is None:
             plain, equals, value = word.lstrip("-").partition("=")
-            option = dialect_options.get(f"-{plain}")
-            if option and equals:
-                if option[1] != 1:
-                    break
-                options.append((option[0], (value,)))
-                position += 1
-                continue
-        if option is None:
-            break
+            option = dialect_options.get(f"-{plain}") if word[:1] == "-" else None
+            if option is None or (equals and option[1] != 1):
+                break
         name, count = option
-        first = position + 1
-        if count == 2 and name in PAIRS and "=" in "".join(words[first : first + 1]):
-            count = 1
-        position = first + count
-        options.append((name, words[first:position]))
-    return options, position
+        written.append(word)
+        position += 1
+        if equals:
+            options.append((name, (value,)))
+            continue
+        end = position + count
+        if count == 2 and name in PAIRS and "=" in "".join(words[position : position + 1]):
+            end -= 1
+        options.append((name, words[position:end]))
+        position = end
+    return written, options, position
 
 
 class PerNode(NamedTuple):
@@ -278,15 +276,11 @@ class PerNode(NamedTuple):
 
 def per_node(call: Invocation) -> PerNode | None:
     """None if the call does not set the number, or if the number is uncertain."""
-    numbers = [_per_node(name, "".join(values)) for name, values in _per_node_options(call.options or (), call.words)]
+    numbers = [_per_node(name, "".join(values)) for name, values in _per_node_options(call.options or ())]
     return numbers[0] if numbers and len({number and number[1:] for number in numbers}) == 1 else None
 
 
-def _per_node_options(
-    options: Sequence[tuple[str, tuple[str, ...]]], words: Sequence[str]
-) -> Sequence[tuple[str, tuple[str, ...]]]:
-    if PER_NODE.isdisjoint(dict(options)) and "ppr" not in "".join(words):
-        return ()
+def _per_node_options(options: Sequence[tuple[str, tuple[str, ...]]]) -> Sequence[tuple[str, tuple[str, ...]]]:
     return [
         (name, values)
         for name, values in options
@@ -321,7 +315,7 @@ def oversubscribes(text: str) -> bool:
 
 def oversubscribes_by_env(container: Container) -> bool:
     env = container.env or ()
-    texts = "".join((*map(NAME_OF, env), *filter(None, map(VALUE_OF, env))))
+    texts = "".join([text for variable in env for text in (variable.name, variable.value or "")])
     may_match = "oversubscribe" in texts.lower().replace("_", "")
     return may_match and any(oversubscribes(f"{variable.name} {variable.value}") for variable in env)
 

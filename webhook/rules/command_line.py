@@ -60,7 +60,7 @@ from webhook.api import mpirun, operator_env, programs, shell, sshd
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, NEAR_OPTION, OPEN_MPI, Dialect
-from webhook.api.pod import NAME_OF, Container, PodTemplate, Volume
+from webhook.api.pod import Container, PodTemplate, Volume
 from webhook.api.shell import Command
 from webhook.kit.advice_bounds import Span
 from webhook.kit.context import Context
@@ -160,8 +160,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             fix = f"Write mpirun without its options. {_ranks('np', job, ctx)}"
         yield Violation(_place(launcher, near[1]), f"{near[1]} is not a program of MPI", fix, advisory=True)
     if any(call.program in _OF_EVERY_MPI and call.words for call in calls):
-        env = launcher.env or ()
-        for index, variable in enumerate(env) if not _OF_ENV.keys().isdisjoint(map(NAME_OF, env)) else ():
+        for index, variable in enumerate(launcher.env or ()):
             parameter = _OF_ENV.get(variable.name)
             if parameter and (absent := _absent(parameter, variable.value or "", launcher)):
                 field = f"{replica_path(LAUNCHER)}.template.spec.containers[0].env[{index}]"
@@ -504,14 +503,10 @@ def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) ->
 
 def _of_another(call: Invocation, spoken: Dialect, other: Dialect) -> Sequence[str]:
     """The options of the call, as written, that exist only in the `other` dialect."""
-    options, _ = mpirun.options_of(call.words, other.options | spoken.options)
-    written, position = dict[str, None](), 0
-    for name, values in options:
-        word, equals, _ = call.words[position].partition("=")
-        position += 1 if equals else 1 + len(values)
-        if name not in _OF_SOME and word not in spoken.options:
-            written[word] = None
-    return [*written]
+    words, options, _ = mpirun.options_of(call.words, other.options | spoken.options)
+    pairs = zip(words, options, strict=True)
+    written = dict.fromkeys(word.partition("=")[0] for word, (name, _) in pairs if name not in _OF_SOME)
+    return [word for word in written if word not in spoken.options]
 
 
 def _is_command_line(program: str) -> bool:

@@ -28,7 +28,7 @@ from webhook.api import mca, mpirun, programs, shell, sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import HOSTFILE, Invocation
 from webhook.api.mpirun_options import HOSTS
-from webhook.api.pod import NAME_OF, VALUE_OF, Container
+from webhook.api.pod import Container
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import WarningRuleSettings
@@ -126,7 +126,8 @@ def _only(worker: Container, started: frozenset[str]) -> str | None:
 
 def _has_agent(launcher: Container) -> bool:
     """Whether the launcher may start daemons by means other than ssh."""
-    return _OTHER_AGENT.search(" ".join((*launcher.argv, *map(NAME_OF, launcher.env or ())))) is not None
+    names = " ".join(variable.name for variable in launcher.env or ())
+    return _OTHER_AGENT.search(f"{sshd.text(launcher)} {names}") is not None
 
 
 def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tuple[str, str]]:
@@ -155,12 +156,10 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
 def _address(launcher: Container, job: MPIJob) -> Iterator[tuple[str, str]]:
     if not job.mpirun_calls or job.workers < 2:
         return
-    env, command = launcher.env or (), sshd.text(launcher)
-    texts = " ".join((command, *map(NAME_OF, env), *filter(None, map(VALUE_OF, env))))
-    if not ("ADDR" in texts or "addr" in texts or "endpoint" in texts):
+    env = [variable for variable in launcher.env or () if "ADDR" in variable.name or "--" in (variable.value or "")]
+    text = "\n".join((sshd.text(launcher), *[f"{variable.name}={variable.value}" for variable in env]))
+    if not ("ADDR=" in text or "addr" in text or "endpoint" in text):
         return
-    env = [variable for variable in env if "ADDR" in variable.name or "--" in (variable.value or "")]
-    text = "\n".join((command, *[f"{variable.name}={variable.value}" for variable in env]))
     given = _ADDRESS.findall(text)
     by_shell = [address for address in given if address[:1] in {"$", "`"}]
     if by_shell and job.spec.run_launcher_as_worker:  # the launcher has the first rank
@@ -181,8 +180,7 @@ def _is_no_worker(address: str, name: str) -> bool:
 
 
 def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tuple[str, str]]:
-    to_hosts = call.options and ("hostfile" in "".join(call.words) or not HOSTS.isdisjoint(dict(call.options)))
-    if call.options is None or not (to_hosts or call.program == "horovodrun"):
+    if call.options is None:
         return
     hosts = [(name, values[0]) for name, values in call.options if name in HOSTS and values]
     of_mca = [values for name, values in call.options if name in mca.OPTIONS and "hostfile" in values[0]]

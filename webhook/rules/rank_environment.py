@@ -30,7 +30,7 @@ from webhook.api import mca, mpirun, programs, shell, sshd
 from webhook.api.exports import Exports
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
-from webhook.api.pod import NAME_OF, Container, EnvVar, PodTemplate
+from webhook.api.pod import Container, EnvVar, PodTemplate
 from webhook.kit.context import Context
 from webhook.kit.settings import WarningRuleSettings
 from webhook.rules import Violation, rule
@@ -113,7 +113,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     script, exports = sshd.text(launcher), Exports.of(job)
     words = "\n".join(["\n".join(call.words) for call in calls])
-    own = [*map(NAME_OF, launcher.env or ())]
+    own = [variable.name for variable in launcher.env or ()]
     if not exports.certain or _ENV_LIST in own:
         return
     for way in _OTHER_WAYS:
@@ -136,7 +136,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             fix = f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun."
             yield from _violation(LAUNCHER, launcher, lost, fix)
     passed_on = {*own, *exports.assigned, *(exports.named & _OF_IMAGES)}
-    if not passed_on.issuperset(map(NAME_OF, worker.env or ())) and not launcher.env_from and _only_sshd(worker):
+    env = [variable for variable in worker.env or () if variable.name not in passed_on]
+    if env and not launcher.env_from and _only_sshd(worker):
         # The launcher's script may pass on a variable that it sets.
         names = _names(worker, worker.env or (), passed_on, settings, alone=True, script=script, word=_WORD)
         missing = [name for name in names if f"{name}=" not in script]
@@ -210,14 +211,10 @@ def _names(
         name = variable.name
         if name in passed_on:
             continue
+        by_field = variable.value_from and variable.value_from.field_ref
         if is_for_ranks(name):
             names[name] = True
-        elif (
-            others
-            and (by_path or name != "PATH")
-            and not _NOT_OF_RANKS_ALONE.fullmatch(name)
-            and not (variable.value_from and variable.value_from.field_ref)
-        ):
+        elif others and not by_field and (by_path or name != "PATH") and not _NOT_OF_RANKS_ALONE.fullmatch(name):
             names[name] = False
     if False in names.values():
         values = " ".join([variable.value or "" for variable in env])
