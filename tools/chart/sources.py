@@ -28,6 +28,6 @@ def components() -> list[str]:
 
 
 def camel(name: str) -> str:
-    """The name of the chart's value for a component, such as `auditReports` for `audit-reports`."""
+    """The name of the chart's value for a component, such as `keyRemoval` for `key-removal`."""
     first, *rest = name.split("-")
     return first + "".join(part.capitalize() for part in rest)

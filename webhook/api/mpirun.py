@@ -74,7 +74,7 @@ NEAR_MPIRUN: Final = re.compile(
 _PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[\s;&|)<>]|\Z)")
 # `-x NAME=$(command)`: the value is one word, so the words after it can be read.
 _EXPORTED_OUTPUT: Final = re.compile(
-    r"(\s-x[ \t]+\w+=)(?=\S*(?:\$\(|`))(?:\$\([^()]*+\)|`[^`]*+`|[^\s;&|()<>'\"\\`#])++"
+    r"(\s-x[ \t]+\w+=)(?=\S*(?:\$\(|`))(?>(?:\$\([^()]*+\)|`[^`]*+`|[^\s;&|()<>'\"\\`#])+)"
 )
 _HOSTFILE_VARIABLE: Final = "OMPI_MCA_orte_default_hostfile"  # set by the operator, see `webhook.api.operator_env`
 _AS_USER: Final = frozenset(("runuser", "su"))

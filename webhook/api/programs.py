@@ -6,10 +6,10 @@ from typing import Final
 from webhook.api import shell
 from webhook.api.pod import Container
 
-_QUOTED: Final = re.compile(r""""(?:[^"\\]++|\\.)*+"|'[^']*+'""", re.DOTALL)
+_QUOTED: Final = re.compile(r""""(?>(?:[^"\\]++|\\.)*)"|'[^']*+'""", re.DOTALL)
 _BETWEEN: Final = re.compile(r"[\n;&|(){}]+")
 # Parts of a word that a shell replaces: an arithmetic expression, a variable, the output of commands.
-_NUMBER: Final = re.compile(r"\$\(\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)\)|\$\{[^{}$]*+\}")
+_NUMBER: Final = re.compile(r"\$\(\([^()]*+(?>(?:\([^()]*+\)[^()]*+)*)\)\)|\$\{[^{}$]*+\}")
 _SUBSTITUTED: Final = re.compile(r"\$\(([^()]*+)\)|`([^`]*+)`")
 # Shell built-ins that start no program.
 _BUILT_IN: Final = frozenset(

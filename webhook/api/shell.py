@@ -38,12 +38,12 @@ _STARTERS: Final = (
 
 def _started_by(names: str, valued: str | None, following: str) -> str:
     with_value = rf"(?:{valued})[ \t]+\S+|" if valued else ""
-    options = "" if valued is None else rf"(?:[ \t]+(?:{with_value}-\S+))*+"
+    options = "" if valued is None else rf"(?>(?:[ \t]+(?:{with_value}-\S+))*)"
     return f"(?:{names}){options}{following}"
 
 
 _STARTER: Final = rf"(?:[^\s;&|()]*/)?(?:{'|'.join(_started_by(*starter) for starter in _STARTERS)})"
-STARTS: Final = rf"(?:(?:{_STARTER}|[A-Za-z_]\w*=[^\s;&|()]*)[ \t]+)*+"
+STARTS: Final = rf"(?>(?:(?:{_STARTER}|[A-Za-z_]\w*=[^\s;&|()]*)[ \t]+)*)"
 """Matches what may precede a command: assignments, and programs that start another program, with their options."""
 _STARTS: Final = re.compile(STARTS)
 _NAMES_OF_STARTERS: Final = frozenset(re.findall(r"[a-z][a-z-]+", " ".join(names for names, _, _ in _STARTERS)))
@@ -57,7 +57,7 @@ _NEEDS_SHELL: Final = re.compile(r"[|&;<>$`\n*]")
 _PLAIN: Final = re.compile(r"[\w./:,@%+=-]+", re.ASCII)
 _DEFAULT: Final = re.compile(r":?-([\w./:,@%+-]++)")
 _ASSIGNED: Final = re.compile(
-    r"""(?:\A|[\n;])[ \t]*(?:(?:export|readonly|(?:declare|typeset)(?:[ \t]+-\w+)*+)[ \t]+)?"""
+    r"""(?:\A|[\n;])[ \t]*(?:(?:export|readonly|(?:declare|typeset)(?>(?:[ \t]+-\w+)*))[ \t]+)?"""
     r"""(\w+)=(['"]?)(?:([\w./:,@%+-]+)|\$\{\1:?-([\w./:,@%+-]+)\})\2"""
     r"(?=[ \t]*(?:[\n;&]|\Z))"
 )
@@ -66,14 +66,14 @@ _NAME: Final = re.compile(r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w*")
 _OTHER_SCRIPT: Final = re.compile(r"\b(?:eval|source)\b|(?:\A|[\n;&|])[ \t]*\.[ \t]")
 _BRANCH: Final = re.compile(r"\b(?:case|for|function|if|select|until|while)\b|\(\)|&&|\|\|")
 
-_PARTS: Final = r"""(?:[^\s;&|()<>'"\\`#]++|\\.|'[^']*+'|"(?:[^"\\`]++|\\.)*+"|(?<!\s)\#)++"""
+_PARTS: Final = r"""(?>(?:[^\s;&|()<>'"\\`#]++|\\.|'[^']*+'|"(?>(?:[^"\\`]++|\\.)*)"|(?<!\s)\#)+)"""
 _REDIRECTION: Final = rf"(?:\d|&)?(?:>>|>\||<>|>|<<<|<)(?:&(?:\d|-)|[ \t]*+{_PARTS})"
 _WORD: Final = re.compile(rf"[ \t]*+(?:{_REDIRECTION}|({_PARTS}))", re.DOTALL)
 REDIRECTION: Final = re.compile(_REDIRECTION, re.DOTALL)
 _QUOTING: Final = re.compile(r"""['"]|\\(.)""", re.DOTALL)
 # Comments, and a backslash at the end of a line: a shell removes both. The group matches quoted text, which stays.
 _LEFT_OUT: Final = re.compile(
-    r"""('[^']*+'|"(?:[^"\\]++|\\.)*+"|\\[^\n])|\\\n|(?:^|(?<=[\s;&|()]))\#[^\n]*+""", re.DOTALL
+    r"""('[^']*+'|"(?>(?:[^"\\]++|\\.)*)"|\\[^\n])|\\\n|(?:^|(?<=[\s;&|()]))\#[^\n]*+""", re.DOTALL
 )
 
 

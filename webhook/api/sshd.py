@@ -37,10 +37,10 @@ _CONFIGURED: Final = re.compile(r"\bPort\b")
 # Options of sshd for a configuration file, or for a port that is a shell variable.
 _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
 # A command of a script, and its end. The & of a redirection does not end a command.
-_COMMAND: Final = re.compile(r"((?:[^\n;&|()]|(?<=[<>])&|&(?=>))++)(&&|\|\||[\n;&|()]|\Z)")
+_COMMAND: Final = re.compile(r"((?>(?:[^\n;&|()]|(?<=[<>])&|&(?=>))+))(&&|\|\||[\n;&|()]|\Z)")
 # sshd as a command; the group is its folder.
 _SSHD: Final = re.compile(
-    rf"\s*+(?:(?:{'|'.join(map(re.escape, shell.KEYWORDS))})\s++)*+{shell.STARTS}([^\s'\"=]*/)?sshd(?=\s|\Z)"
+    rf"\s*+(?>(?:(?:{'|'.join(map(re.escape, shell.KEYWORDS))})\s++)*){shell.STARTS}([^\s'\"=]*/)?sshd(?=\s|\Z)"
 )
 _QUOTED: Final = re.compile(r""""[^"]*+"|'[^']*+'""")
 _GROUP_INSTEAD: Final = re.compile(r"\|\|\s*+\{[^{}]*+\}")

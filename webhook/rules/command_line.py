@@ -85,7 +85,7 @@ _BLANKS: Final = " \t\r\n"
 _IS_REFERENCE: Final = re.compile(r"(?:-[\w.-]++=)?\$\([\w.-]++\)")
 _INTERPRETERS: Final = frozenset(("awk", "csh", "gawk", "gmake", "make", "mawk", "nawk", "perl", "ruby", "tcsh"))
 # Text in single quotes, in which a shell replaces nothing; the group matches text in double quotes.
-_LITERAL: Final = re.compile(r"""("(?:[^"\\]++|\\.)*+")|'[^']*+'""", re.DOTALL)
+_LITERAL: Final = re.compile(r"""("(?>(?:[^"\\]++|\\.)*)")|'[^']*+'""", re.DOTALL)
 # Variables that a shell or mpirun sets.
 _OF_SHELLS: Final = re.compile("HOME|HOSTNAME|PATH|PWD|USER|(?:OMPI|PMIX?)_.*")
 # Variables that Kubernetes adds for the namespace's Services.

@@ -66,7 +66,7 @@ RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth
 # Files of the operator, over which a volume can be mounted.
 FILES = frozenset(("id_rsa", "id_rsa.pub", "authorized_keys", "hostfile", "discover_hosts.sh"))
 # A path that `normpath` does not change.
-_PLAIN = re.compile(r"(?:/\.?[^/.][^/]*+)++")
+_PLAIN = re.compile(r"(?>(?:/\.?[^/.][^/]*+)+)")
 RESERVED_LABELS = [f"training.kubeflow.org/{key}" for key in ("operator-name", "job-name", "job-role", "replica-index")]
 
 

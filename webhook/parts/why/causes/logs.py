@@ -80,7 +80,7 @@ _NOISE: Final = re.compile(
     r"|\[\S+:\d+\] Set MCA parameter.*|.*setpgid\(.*|This typically refers to a problem.*|Please see the FAQ.*"
     r"|Primary job .*|a non-zero exit code\. Per .*|wandb: .*|.*\bNCCL INFO .*|Warning: Permanently added .*"
     r"|\[?[EW]\d{4} .*\b(?:failed \(exitcode|closing signal).*|\[[\d,]+\](?:<\w+>:?)?|pdsh@.* exited with exit code \d+"
-    r"|(?:\[\S+\] )*+(?:PMIX ERROR|ORTE_ERROR_LOG): .*|(?:\[\S+\] \*+\s+)?(?:and .* your MPI job.*|Unknown error"
+    r"|(?>(?:\[\S+\] )*)(?:PMIX ERROR|ORTE_ERROR_LOG): .*|(?:\[\S+\] \*+\s+)?(?:and .* your MPI job.*|Unknown error"
     r"|reported by process .*|MPI_ERRORS_ARE_FATAL .*|on (?:a NULL )?communicator.*)"
 )
 
