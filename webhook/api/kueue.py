@@ -45,20 +45,18 @@ _CPU_LIMIT: Final = UNLIMITED // 1000 * 1000
 _MEANT: Final = ("queuename", "queue", "localqueue", "localqueuename")
 _NEAR: Final = 0.85
 _NO_LETTER: Final = re.compile("[^a-z]")
-# A domain of Kueue or Kubernetes, or a name with a q and without a domain.
-# The atomic group and the possessive quantifiers keep the search linear for long keys.
-_MAY_MEAN: Final = re.compile(r"(?is)\A(?>.*?kueue).*/|x-k8s\.io/[^/]*+\Z|\A/?[^/q]*+q[^/]*+\Z")
 
 
 def queue_names(keys: Iterable[str]) -> list[str]:
     """The keys that mean Kueue's label for a queue, also misspelled or with another domain."""
-    return [key for key in filter(_MAY_MEAN.search, keys) if _means_queue_name(key)]
+    return [key for key in keys if _means_queue_name(key)]
 
 
 def _means_queue_name(key: str) -> bool:
     prefix, _, name = key.lower().rpartition("/")
-    letters = _NO_LETTER.sub("", name)
-    return bool(get_close_matches(letters, _MEANT, 1, _NEAR)) if prefix else letters == _MEANT[0]
+    if "kueue" in prefix or prefix.endswith("x-k8s.io"):
+        return bool(get_close_matches(_NO_LETTER.sub("", name), _MEANT, 1, _NEAR))
+    return not prefix and "q" in name and _NO_LETTER.sub("", name) == _MEANT[0]
 
 
 class FlavorResource(NamedTuple):
