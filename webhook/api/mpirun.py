@@ -246,22 +246,22 @@ def options_of(
     written, options, position = list[str](), list[tuple[str, tuple[str, ...]]](), 0
     while position < len(words):
         word, equals = words[position], ""
-        if (option := dialect_options.get(word)) is None:
+        option = dialect_options.get(word)
+        if option is None and word.startswith("-"):
             plain, equals, value = word.lstrip("-").partition("=")
-            option = dialect_options.get(f"-{plain}") if word[:1] == "-" else None
-            if option is None or (equals and option[1] != 1):
-                break
+            option = dialect_options.get(f"-{plain}")
+        if option is None or (equals and option[1] != 1):
+            break
         name, count = option
-        written.append(word)
         position += 1
+        if count == 2 and name in PAIRS and "=" in "".join(words[position : position + 1]):
+            count = 1
+        written.append(word)
         if equals:
             options.append((name, (value,)))
-            continue
-        end = position + count
-        if count == 2 and name in PAIRS and "=" in "".join(words[position : position + 1]):
-            end -= 1
-        options.append((name, words[position:end]))
-        position = end
+        else:
+            options.append((name, words[position : position + count]))
+            position += count
     return written, options, position
 
 

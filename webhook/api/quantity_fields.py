@@ -4,15 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from webhook.api.pod import DownwardItem, PodTemplate, ResourceFieldRef, ResourceRequirements, Volume
 
-Written = tuple[str, str, Mapping[str, object]]
-"""The path of a field in two parts, and its quantities by resource name.
-
-The name is "" if the field itself is a quantity.
-"""
+Written = tuple[str, Mapping[str, object]]
+"""The path of a field, and its quantities by resource name. The name is "" if the field itself is a quantity."""
 
 
-def place(where: str, field: str, name: str) -> str:
-    return f"{where}{field}[{name}]" if name else f"{where}{field}"
+def place(where: str, name: str) -> str:
+    return f"{where}[{name}]" if name else where
 
 
 def of_template(template: PodTemplate) -> list[Written]:
@@ -30,7 +27,7 @@ def of_template(template: PodTemplate) -> list[Written]:
     if spec.resources is not None:
         _requirements(".spec.resources", spec.resources, written)
     if spec.overhead:
-        written.append((".spec", ".overhead", spec.overhead))
+        written.append((".spec.overhead", spec.overhead))
     for index, volume in enumerate(spec.volumes or ()):
         if volume.empty_dir or volume.ephemeral or volume.downward_api or volume.projected:
             _volume(f".spec.volumes[{index}]", volume, written)
@@ -39,14 +36,14 @@ def of_template(template: PodTemplate) -> list[Written]:
 
 def _requirements(where: str, resources: ResourceRequirements, written: list[Written]) -> None:
     if resources.requests:
-        written.append((where, ".requests", resources.requests))
+        written.append((f"{where}.requests", resources.requests))
     if resources.limits:
-        written.append((where, ".limits", resources.limits))
+        written.append((f"{where}.limits", resources.limits))
 
 
 def _volume(where: str, volume: Volume, written: list[Written]) -> None:
     if volume.empty_dir is not None and volume.empty_dir.size_limit is not None:
-        written.append((where, ".emptyDir.sizeLimit", {"": volume.empty_dir.size_limit}))
+        written.append((f"{where}.emptyDir.sizeLimit", {"": volume.empty_dir.size_limit}))
     claim = volume.ephemeral and volume.ephemeral.volume_claim_template
     if claim and claim.spec and claim.spec.resources:
         _requirements(f"{where}.ephemeral.volumeClaimTemplate.spec.resources", claim.spec.resources, written)
@@ -65,4 +62,4 @@ def _items(where: str, items: Sequence[DownwardItem] | None, written: list[Writt
 
 def _field(where: str, reference: ResourceFieldRef, written: list[Written]) -> None:
     if reference.divisor is not None:
-        written.append((where, ".resourceFieldRef.divisor", {"": reference.divisor}))
+        written.append((f"{where}.resourceFieldRef.divisor", {"": reference.divisor}))

@@ -103,7 +103,7 @@ class PatchBuilder:
         if type(parent) is not dict or type(name) is not str:
             raise PatchConflict(pointer(path), "does not fit the object")
         parent[name] = value if type(value) in _ATOMS else _copy(value)
-        self.operations.append({"op": "add", "path": pointer(path), "value": value})
+        self._record(path, value)
 
     def add_entries(self, path: Path, entries: Mapping[str, str]) -> dict[str, str]:
         """Adds the entries whose keys are missing; returns the added entries."""
@@ -129,7 +129,7 @@ class PatchBuilder:
             return False
         else:
             items.append(_copy(item))
-            self.operations.append({"op": "add", "path": pointer((*path, "-")), "value": item})
+            self._record((*path, "-"), item)
         self.additions.append(Addition(self.author, path, item, appended=True))
         return True
 
@@ -137,6 +137,9 @@ class PatchBuilder:
         """Removes all but the first `count` operations. `document` is the object after these operations."""
         self.document = document
         del self.operations[count:], self.additions[count:]
+
+    def _record(self, path: Path, value: object) -> None:
+        self.operations.append({"op": "add", "path": pointer(path), "value": value})
 
 
 @lru_cache(maxsize=512)  # injections and policies determine the paths, so there are a few dozen

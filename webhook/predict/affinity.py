@@ -6,19 +6,16 @@ Reads only terms that select pods of the job's namespace by labels, without expr
 from collections.abc import Iterator, Mapping
 
 from webhook.api.mpijob import WORKER, MPIJob
-from webhook.api.pod import PodAffinity, PodAffinityTerm
+from webhook.api.pod import Affinity, PodAffinity, PodAffinityTerm
 
 _LABELS = "training.kubeflow.org/"
 
 
 def contradictions(job: MPIJob) -> Iterator[tuple[str, str, str]]:
     """(field, fault, fix) for each role."""
-    affinities = {}
-    for role, _, replica in job.replicas:
-        affinity = replica.template.spec and replica.template.spec.affinity
-        if affinity and (affinity.pod_affinity or affinity.pod_anti_affinity):
-            affinities[role] = affinity
-    if not affinities:
+    specs = {role: replica.template.spec for role, _, replica in job.replicas}
+    affinities = {role: (spec and spec.affinity) or Affinity() for role, spec in specs.items()}
+    if not any(affinity.pod_affinity or affinity.pod_anti_affinity for affinity in affinities.values()):
         return
     labels = {
         role: replica.template.labels
@@ -34,8 +31,6 @@ def contradictions(job: MPIJob) -> Iterator[tuple[str, str, str]]:
         if role != other or (role == WORKER and job.workers > 1)
     }
     for role, path, replica in job.replicas:
-        if role not in affinities:
-            continue
         field = f"{path}.template.spec.affinity"
         for term in _required(affinities[role].pod_affinity):
             others = [other for other in labels if _selects(term, labels[other])]

@@ -92,11 +92,9 @@ def _regulated(job: MPIJob, markers: Mapping[str, str]) -> bool:
     places = [job.labels, job.annotations]
     for _, _, replica in job.replicas:
         places += [replica.template.labels, replica.template.annotations]
-    for place in filter(None, places):
-        for key, value in markers.items():
-            if key in place and place[key].casefold() == value.casefold():
-                return True
-    return not markers
+    return not markers or any(
+        key in place and place[key].casefold() == value.casefold() for key, value in markers.items() for place in places
+    )
 
 
 def _annotations(path: str, present: Mapping[str, str], required: Mapping[str, str]) -> Iterator[Violation]:

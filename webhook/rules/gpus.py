@@ -139,11 +139,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _misspelt(path: str, written: Sequence[Written], settings: Settings) -> Iterator[Violation]:
-    for where, field, amounts in written:
+    for where, amounts in written:
         for name in amounts:
             meant = "/" in name and misspelt_accelerator(name)
             if meant and not is_accelerator(name, settings.resources) and not label_key_problem(name):
-                place = path + quantity_fields.place(where, field, name)
+                place = path + quantity_fields.place(where, name)
                 may_exist = "." in name and name.lower().rstrip("s") != meant
                 fault = f"no node has the resource {name}"
                 fix = "Remove it." if meant in amounts else f"Rename it to {meant}."
@@ -170,8 +170,7 @@ def _quantities(
 
     If a LimitRange may have `filled_in` missing limits, the rule `limit-range` checks them.
     """
-    limits = _corrected_names(resources.limits or {})
-    requests = limits if resources.requests == resources.limits else _corrected_names(resources.requests or {})
+    limits, requests = map(_corrected_names, (resources.limits or {}, resources.requests or {}))
     fields = (("limits", limits, requests), ("requests", requests, limits))
     for field, amounts, others in fields[:1] if limits == requests else fields:
         for name, value in amounts.items():

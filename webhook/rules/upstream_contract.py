@@ -170,7 +170,7 @@ def _spec(job: MPIJob, ctx: Context, folders: Mapping[str, str]) -> Iterator[Vio
 def _run_policy(job: MPIJob) -> Iterator[Violation]:
     policy = job.run_policy
     if policy.scheduling_policy is not None and policy.scheduling_policy.min_resources:
-        least = ".schedulingPolicy", ".minResources", policy.scheduling_policy.min_resources
+        least = ".schedulingPolicy.minResources", policy.scheduling_policy.min_resources
         yield from _quantities("spec.runPolicy", [least])
     if policy.clean_pod_policy not in CLEAN_POD_POLICIES:
         yield _not_one_of("spec.runPolicy.cleanPodPolicy", policy.clean_pod_policy, CLEAN_POD_POLICIES)
@@ -285,15 +285,15 @@ def quantities(template: PodTemplate, _: Context) -> list[Written]:
 
 
 def _quantities(start: str, written: Sequence[Written]) -> Iterator[Violation]:
-    for where, field, amounts in written:
+    for where, amounts in written:
         for name, value in amounts.items():
             try:
                 amount = quantity.parse(value)
             except quantity.QuantityError as error:
-                yield Violation(start + quantity_fields.place(where, field, name), str(error), error.fix(name))
+                yield Violation(start + quantity_fields.place(where, name), str(error), error.fix(name))
                 continue
             if amount < 0:
-                path = start + quantity_fields.place(where, field, name)
+                path = start + quantity_fields.place(where, name)
                 fault = f"is {quantity.format(amount)}, must not be negative"
                 yield Violation(path, fault, "Set it to 0 or more, or remove it.", degree=Degree(path, -amount))
 

@@ -42,8 +42,6 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     path = f"{replica_path(key)}.replicas"
     launcher = 1 if job.spec.run_launcher_as_worker else 0
     count = workers + launcher
-    if settings.min <= count <= settings.max:
-        return
     described = f"{number_of(count, 'worker')}{' (the launcher is one of them)' if launcher else ''}"
     if count < settings.min:
         yield Violation(
@@ -52,11 +50,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             fix=more_workers(job, ctx, settings.min - launcher),
             degree=Degree("too few", -count),
         )
-        return
-    if settings.max > launcher:
-        fix = fewer_workers(job, ctx, settings.max - launcher)
-    else:
-        also = f", and replicas to {settings.max} or fewer" if workers > settings.max else ""
-        fix = f"Set spec.runLauncherAsWorker to false{also}."
-    fault = f"{described}, at most {settings.max} allowed"
-    yield Violation(path, fault, fix=fix, degree=Degree("too many", count))
+    elif count > settings.max:
+        if settings.max > launcher:
+            fix = fewer_workers(job, ctx, settings.max - launcher)
+        else:
+            also = f", and replicas to {settings.max} or fewer" if workers > settings.max else ""
+            fix = f"Set spec.runLauncherAsWorker to false{also}."
+        fault = f"{described}, at most {settings.max} allowed"
+        yield Violation(path, fault, fix=fix, degree=Degree("too many", count))

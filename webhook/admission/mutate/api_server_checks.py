@@ -50,11 +50,11 @@ def _metadata(job: MPIJob) -> Iterator[Violation]:
 
 def _quantities(job: MPIJob) -> Iterator[Violation]:
     for _, path, replica in job.replicas:
-        for where, part, amounts in quantity_fields.of_template(replica.template):
+        for where, amounts in quantity_fields.of_template(replica.template):
             for name, value in amounts.items():
                 if isinstance(value, str) and not _PATTERN.fullmatch(value):
                     try:
                         quantity.parse(value)
                     except quantity.QuantityError as error:
-                        field = f"{path}.template{quantity_fields.place(where, part, name)}"
+                        field = f"{path}.template{quantity_fields.place(where, name)}"
                         yield Violation(field, str(error), error.fix(name))

@@ -16,7 +16,7 @@ from webhook.injections import Caution
 from webhook.kit.context import Context
 from webhook.kit.custom_rules import PREFIX, is_custom_id
 from webhook.policy.document import PolicyDocument
-from webhook.policy.exemptions import EVERY_RULE, EXEMPT, REASON, Exemption, names_rule, requested_rules
+from webhook.policy.exemptions import EVERY_RULE, REASON, Exemption, names_rule, requested_rules
 from webhook.policy.in_force import Policy
 from webhook.rules import Violation
 
@@ -50,7 +50,7 @@ def excuse_for(
             ended = exemption.expires
     if ended is not None:
         finding = _noting(finding, f"the exemption from this rule ended on {ended}")
-    if EXEMPT not in job.annotations or not names_rule(ctx.once(_requested, job), finding.rule):
+    if not names_rule(ctx.once(_requested, job), finding.rule):
         return ExemptionVerdict(finding)
     reason = job.annotations.get(REASON, "").strip()
     if not reason:
@@ -81,7 +81,7 @@ def without_excused_limits(
 ) -> Context:
     """`ctx` for advice, without the limits of rules from which the job is exempt."""
     document = policy.document
-    if not document.exemptions and EXEMPT not in job.annotations:
+    if not document.exemptions and not ctx.once(_requested, job):
         return ctx
     anything = Violation("", "", "")
     verdicts = (
@@ -94,10 +94,10 @@ def without_excused_limits(
 
 def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
     """Warnings about unknown rules in the job's annotation."""
-    if EXEMPT not in job.annotations:
+    if not (requested := ctx.once(_requested, job)):
         return
     rule_ids = {*rules.REGISTRY, required_injections.RULE, EVERY_RULE, PREFIX}
-    unknown = [entry for entry in ctx.once(_requested, job) if entry not in rule_ids and not is_custom_id(entry)]
+    unknown = [entry for entry in requested if entry not in rule_ids and not is_custom_id(entry)]
     yield from opt_out.misplaced(unknown, opt_out.RULES, opt_out.INJECTIONS)
 
 

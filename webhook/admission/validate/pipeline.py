@@ -79,8 +79,7 @@ def validate(
     if decision.denied:
         decision.denied = messages.told_once(decision.denied)
         decision.refused_gpus = rejected_gpus.of(decision, job, ctx)
-    if findings:
-        decision.put_worst_first()
+    decision.put_worst_first()
     for reserves in policy.reserves:
         decision.reservation = reserves(job, ctx)
     return decision

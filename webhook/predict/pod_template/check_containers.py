@@ -63,7 +63,7 @@ def check_container(container: model.Container, path: str, pod: Pod, faults: Fau
     if container.ports:
         _ports(container.ports, path, faults)
     if container.env:
-        _env(container, container.env, path, pod, faults)
+        _env(container, path, pod, faults)
     if container.env_from:
         _env_from(container.env_from, f"{path}.envFrom", faults)
     if container.volume_mounts:
@@ -92,7 +92,8 @@ def _ports(ports: list[model.Port], path: str, faults: Faults) -> None:
             used.add(port.name)
 
 
-def _env(container: model.Container, env: list[model.EnvVar], path: str, pod: Pod, faults: Faults) -> None:
+def _env(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
+    env = container.env or []
     if not texts.variables([variable.name for variable in env]):
         for index, variable in enumerate(env):
             texts.check(faults, f"{path}.env[{index}].name", variable.name, texts.variable, texts.LETTERS)
@@ -113,9 +114,9 @@ def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, pod
     if source.resource_field_ref is not None:
         check_resource_field(source.resource_field_ref, f"{where}.resourceFieldRef", faults)
     if source.config_map_key_ref is not None:
-        _key(source.config_map_key_ref, where, "configMapKeyRef", faults)
+        _key(source.config_map_key_ref, f"{where}.configMapKeyRef", faults)
     if source.secret_key_ref is not None:
-        _key(source.secret_key_ref, where, "secretKeyRef", faults)
+        _key(source.secret_key_ref, f"{where}.secretKeyRef", faults)
     if source.file_key_ref is not None:
         _file(source.file_key_ref.volume_name, f"{where}.fileKeyRef", pod, faults)
 
@@ -131,10 +132,9 @@ def _file(name: str | None, path: str, pod: Pod, faults: Faults) -> None:
         faults.add(f"{path}.volumeName", f'volume "{shown(name)}" is not an emptyDir', "Name an emptyDir.")
 
 
-def _key(reference: model.KeyRef, path: str, field: str, faults: Faults) -> None:
-    if texts.subdomain(reference.name) or texts.config_key(reference.key):
-        texts.check(faults, f"{path}.{field}.name", reference.name, texts.subdomain)
-        texts.check(faults, f"{path}.{field}.key", reference.key, texts.config_key, texts.LETTERS)
+def _key(reference: model.KeyRef, path: str, faults: Faults) -> None:
+    texts.check(faults, f"{path}.name", reference.name, texts.subdomain)
+    texts.check(faults, f"{path}.key", reference.key, texts.config_key, texts.LETTERS)
 
 
 def _env_from(sources: list[model.EnvFrom], path: str, faults: Faults) -> None:
@@ -160,16 +160,15 @@ def _source(reference: model.SourceRef, path: str, faults: Faults) -> None:
 
 def _mounts(container: model.Container, mounts: list[model.VolumeMount], path: str, pod: Pod, faults: Faults) -> None:
     mount_paths: set[str] = set()
-    volumes = pod.volumes
     for index, mount in enumerate(mounts):
         mount_path = mount.mount_path
-        if mount.name not in volumes and mount.name not in pod.role.volumes and mount.name:
+        if mount.name not in pod.volumes and mount.name not in pod.role.volumes and mount.name:
             _no_volume(mount.name, f"{path}.volumeMounts[{index}].name", pod, faults)
         if mount_path in mount_paths and mount_path:
             fault = f'there is another mount at "{shown(mount_path)}"'
             faults.add(f"{path}.volumeMounts[{index}].mountPath", fault, "Mount it elsewhere, or remove it.")
         mount_paths.add(mount_path)
-        if ":" in mount_path and (mode := mount_path[-3:]) in _MODES and (folder := mount_path[:-3]):
+        if (mode := mount_path[-3:]) in _MODES and (folder := mount_path[:-3]):
             fault, fix = f'"{mode}" is part of the path', f"Write {shown(folder)}{_MODES[mode]}."
             faults.add(f"{path}.volumeMounts[{index}].mountPath", fault, fix, advisory=True)
         if mount.sub_path or mount.sub_path_expr or mount.mount_propagation or mount.recursive_read_only:
@@ -403,9 +402,9 @@ def check_users(spec: model.PodSpec, path: str, faults: Faults) -> None:
     for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for index, container in enumerate(containers or ()):
             own = container.security_context or _NO_CONTEXT
-            if (of_pod.run_as_user if own.run_as_user is None else own.run_as_user) != 0:
-                continue
-            if not (of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root):
+            non_root = of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root
+            user = of_pod.run_as_user if own.run_as_user is None else own.run_as_user
+            if not non_root or user != 0:
                 continue
             if _OF_ROOT.search(" ".join(container.argv)):
                 where = path if own.run_as_non_root is None else f"{path}.{field}[{index}]"

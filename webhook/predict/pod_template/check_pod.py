@@ -30,8 +30,7 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "x86-64": "amd64", "aarch64": "arm64
 def check_template(template: model.Template, role: Role, faults: Faults, without_ranges: bool | None) -> None:
     """`template` is the role's template with the types of `model`."""
     check_labels(template.labels, f"{role.path}.metadata.labels", faults)
-    if template.annotations:
-        check_annotations(template.annotations, f"{role.path}.metadata.annotations", faults)
+    check_annotations(template.annotations, f"{role.path}.metadata.annotations", faults)
     if (spec := template.spec) is None:
         return
     path = f"{role.path}.spec"
@@ -156,11 +155,9 @@ def check_host(spec: model.PodSpec, path: str, faults: Faults) -> None:
         texts.note(faults, f"{path}.nodeName", spec.node_name, problem)
     elif spec.node_name and spec.scheduling_gates:
         faults.add(f"{path}.nodeName", "does not go with schedulingGates", "Remove one of the two.", Kind.FORBIDDEN)
-    if account := spec.service_account_name or spec.service_account:
-        field = "serviceAccountName" if spec.service_account_name else "serviceAccount"
-        texts.check(faults, f"{path}.{field}", account, texts.subdomain)
-    if spec.runtime_class_name:
-        texts.check(faults, f"{path}.runtimeClassName", spec.runtime_class_name, texts.subdomain)
+    account = "serviceAccountName" if spec.service_account_name else "serviceAccount"
+    texts.check(faults, f"{path}.{account}", spec.service_account_name or spec.service_account, texts.subdomain)
+    texts.check(faults, f"{path}.runtimeClassName", spec.runtime_class_name, texts.subdomain)
     if spec.dns_config or spec.dns_policy == "None":
         _dns(spec, path, faults)
     if spec.readiness_gates or spec.scheduling_gates:

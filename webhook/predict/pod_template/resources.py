@@ -36,9 +36,9 @@ def check_resources(resources: model.Resources, path: str, faults: Faults, *, wi
     """`without_ranges` is True if no LimitRange sets default resources; None if this is unknown."""
     limits, requests = resources.limits or {}, resources.requests or {}
     earlier = len(faults)
-    most = _amounts(limits, path, "limits", faults)
+    most = _amounts(limits, f"{path}.limits", faults)
     if requests != limits or len(faults) > earlier:
-        least = _amounts(requests, path, "requests", faults)
+        least = _amounts(requests, f"{path}.requests", faults)
         _compare(most, least, limits, path, faults, without_ranges=without_ranges)
     if without_ranges is not False and "cpu" not in limits and "memory" not in limits:
         _huge_pages_alone(limits, requests, path, faults, advisory=without_ranges is None)
@@ -65,7 +65,7 @@ def _compare(
             faults.add(f"{path}.limits[{name}]", fault, fix, Kind.REQUIRED, advisory=advisory)
 
 
-def _amounts(written: Mapping[str, object], path: str, field: str, faults: Faults) -> dict[str, Quantity]:
+def _amounts(written: Mapping[str, object], path: str, faults: Faults) -> dict[str, Quantity]:
     """Returns the valid amounts except those of accelerators, and adds the faults of names and amounts."""
     amounts = {}
     for name, value in written.items():
@@ -73,7 +73,7 @@ def _amounts(written: Mapping[str, object], path: str, field: str, faults: Fault
             if name in _ACCELERATORS:
                 continue
             if problem := _name_problem(name):
-                faults.add(f"{path}.{field}[{shown(name)}]", problem, _fix_of_name(name, written), Kind.NOT_SUPPORTED)
+                faults.add(f"{path}[{shown(name)}]", problem, _fix_of_name(name, written), Kind.NOT_SUPPORTED)
                 continue
             if is_accelerator(name, DEFAULT_ACCELERATORS):
                 continue
@@ -86,14 +86,13 @@ def _amounts(written: Mapping[str, object], path: str, field: str, faults: Fault
         amounts[name] = amount
         if name in _BYTES:
             if 0 < amount < _MEBIBYTE:
-                _in_bytes(f"{path}.{field}[{name}]", amount, str(value), faults)
+                _in_bytes(f"{path}[{name}]", amount, str(value), faults)
         elif name != "cpu":
-            _whole(name, amount, f"{path}.{field}[{name}]", faults)
+            _whole(name, amount, f"{path}[{name}]", faults)
         elif amount > _MAX_CORES:
             number = str(value).rstrip("EGKMPTik")
             meant = f"{number}m" if quantity.parse(number) >= 100 * quantity.NANO else number  # m means thousandths
-            fault = f"means {quantity.format(amount)} cores"
-            faults.add(f"{path}.{field}[{name}]", fault, f'Write "{meant}".', advisory=True)
+            faults.add(f"{path}[{name}]", f"means {quantity.format(amount)} cores", f'Write "{meant}".', advisory=True)
     return amounts
 
 
